@@ -33,6 +33,20 @@ const (
 	ConsumeMsgTimeout       Code = 207 // the client didn't answer in time
 )
 
+// Response codes that other brokers may send, and those of access control administration.
+const (
+	TransactionFailed      Code = 4
+	VersionNotSupported    Code = 15
+	TopicExistAlready      Code = 18
+	NoBuyerID              Code = 204 // producers retry on another broker
+	NotInCurrentUnit       Code = 205 // producers retry on another broker
+	NoMessage              Code = 208 // a client's own: a query found nothing usable
+	UpdateACLFailed        Code = 209
+	DeleteACLFailed        Code = 210
+	UpdateWhiteAddrsFailed Code = 211
+	FlowControl            Code = 215 // pulls are retried after 20 ms
+)
+
 var codeNames = map[Code]string{
 	Success: "SUCCESS", SystemError: "SYSTEM_ERROR", SystemBusy: "SYSTEM_BUSY",
 	CodeNotSupported: "REQUEST_CODE_NOT_SUPPORTED", FlushDiskTimeout: "FLUSH_DISK_TIMEOUT",
@@ -42,6 +56,11 @@ var codeNames = map[Code]string{
 	PullOffsetMoved: "PULL_OFFSET_MOVED", QueryNotFound: "QUERY_NOT_FOUND",
 	SubscriptionParseFailed: "SUBSCRIPTION_PARSE_FAILED", SubscriptionNotExist: "SUBSCRIPTION_NOT_EXIST",
 	SubscriptionNotLatest: "SUBSCRIPTION_NOT_LATEST", GroupNotExist: "SUBSCRIPTION_GROUP_NOT_EXIST",
+	TransactionFailed: "TRANSACTION_FAILED", VersionNotSupported: "VERSION_NOT_SUPPORTED",
+	TopicExistAlready: "TOPIC_EXIST_ALREADY", NoBuyerID: "NO_BUYER_ID", NotInCurrentUnit: "NOT_IN_CURRENT_UNIT",
+	NoMessage: "NO_MESSAGE", UpdateACLFailed: "UPDATE_AND_CREATE_ACL_CONFIG_FAILED",
+	DeleteACLFailed:        "DELETE_ACL_CONFIG_FAILED",
+	UpdateWhiteAddrsFailed: "UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED", FlowControl: "FLOW_CONTROL",
 	FilterDataNotExist: "FILTER_DATA_NOT_EXIST", FilterDataNotLatest: "FILTER_DATA_NOT_LATEST",
 	ConsumerNotOnline: "CONSUMER_NOT_ONLINE", ConsumeMsgTimeout: "CONSUME_MSG_TIMEOUT",
 }
