@@ -21,9 +21,9 @@ type Clock interface {
 // Timer is a single future event. Its channel has room for one time, so firing never blocks.
 type Timer interface {
 	C() <-chan time.Time
-	// Stop prevents the timer from firing and says whether it did so in time. It doesn't drain the channel.
+	// Stop prevents the timer from firing and says whether it did so in time. Nothing is received after it.
 	Stop() bool
-	// Reset makes a stopped or drained timer fire after d again.
+	// Reset makes the timer fire after d again, in whatever state it is. No earlier time is received after it.
 	Reset(d time.Duration)
 }
 
@@ -125,6 +125,7 @@ func (t *manualTimer) Stop() bool {
 	defer t.clock.mu.Unlock()
 	_, pending := t.clock.timers[t]
 	delete(t.clock.timers, t)
+	t.drain()
 	return pending
 }
 
@@ -132,6 +133,7 @@ func (t *manualTimer) Reset(d time.Duration) {
 	m := t.clock
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	t.drain()
 	t.when = m.now.Add(d)
 	if d <= 0 {
 		delete(m.timers, t)
@@ -148,6 +150,13 @@ func (t *manualTimer) Reset(d time.Duration) {
 		kept = append(kept, w)
 	}
 	m.waiters = kept
+}
+
+func (t *manualTimer) drain() {
+	select {
+	case <-t.c:
+	default:
+	}
 }
 
 func (t *manualTimer) fireLocked() {

@@ -23,6 +23,12 @@ type TopicConfig struct {
 	Order       bool
 }
 
+// The filter types of a topic. They are RocketMQ's and change nothing but a flag in the record.
+const (
+	SingleTag = "SINGLE_TAG"
+	MultiTag  = "MULTI_TAG"
+)
+
 // GroupConfig describes a subscription group on one broker.
 type GroupConfig struct {
 	Name                         string
