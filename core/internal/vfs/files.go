@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 )
 
 // CreateSized makes a new file of exactly size bytes, all a hole, and makes its size and its name durable. It fails with
@@ -30,30 +31,33 @@ func CreateSized(fsys FS, path string, size int64) (File, error) {
 
 // MkdirAllSync makes a directory and its missing parents and makes the new names durable.
 func MkdirAllSync(fsys FS, path string) error {
-	path = filepath.Clean(path)
-	var parents []string // of the missing directories, deepest first
-	for dir := path; ; dir = filepath.Dir(dir) {
-		_, err := fsys.Stat(dir)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, ErrNotExist) {
-			return err
-		}
-		parents = append(parents, filepath.Dir(dir))
-		if filepath.Dir(dir) == dir {
-			break
-		}
-	}
-	if err := fsys.MkdirAll(path); err != nil {
+	parents, err := MkdirAll(fsys, path)
+	if err != nil {
 		return err
 	}
-	for i := len(parents) - 1; i >= 0; i-- {
-		if err := fsys.SyncDir(parents[i]); err != nil {
+	for _, dir := range parents {
+		if err := fsys.SyncDir(dir); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// MkdirAll makes a directory and its missing parents, and returns the directories that SyncDir must be called on, in
+// this order, to make the new names durable. That is none when the directory is there already.
+func MkdirAll(fsys FS, path string) (unsynced []string, err error) {
+	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
+		there, err := Exists(fsys, dir)
+		if err != nil {
+			return nil, err
+		}
+		if there || dir == filepath.Dir(dir) {
+			break
+		}
+		unsynced = append(unsynced, filepath.Dir(dir))
+	}
+	slices.Reverse(unsynced)
+	return unsynced, fsys.MkdirAll(path)
 }
 
 // ReadFile returns the content of the file at path. Files above max bytes are refused, so that a damaged or foreign
