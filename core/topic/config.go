@@ -1,0 +1,62 @@
+package topic
+
+import (
+	"errors"
+	"fmt"
+)
+
+// QueuesMax is the largest number of queues a topic may have on one broker.
+const QueuesMax = 1 << 14
+
+// Config is the `topics` section of broker.yaml.
+type Config struct {
+	// AutoCreate lets a producer's first message create its topic, with as many queues as the producer asks for but at
+	// most default_queues. Off, sending to an unknown topic is refused. Default true, as in RocketMQ
+	// (autoCreateTopicEnable); turn it off where a misspelt name shouldn't become a topic. A topic with the inherit
+	// permission, such as those named like the cluster and the broker, may be a producer's template either way.
+	AutoCreate bool `yaml:"auto_create"`
+	// DefaultQueues is the most read and write queues that an auto-created topic gets. Default 8, 1 to 16384. RocketMQ's
+	// producers ask for 4.
+	DefaultQueues int32 `yaml:"default_queues"`
+	// Max is the largest number of topics, those of retries, dead letters and the broker itself included. Beyond it no
+	// topic is created. Default 100000, 100 to 10000000. Every change writes the list of all topics.
+	Max int `yaml:"max"`
+}
+
+// DefaultConfig returns the settings of a broker whose operator says nothing.
+func DefaultConfig() Config {
+	return Config{AutoCreate: true, DefaultQueues: 8, Max: 100_000}
+}
+
+// Validate reports all values that make no sense.
+func (c *Config) Validate() error {
+	var errs []error
+	if c.DefaultQueues < 1 || c.DefaultQueues > QueuesMax {
+		errs = append(errs, fmt.Errorf("default_queues: %d is out of range, want 1 to %d", c.DefaultQueues, QueuesMax))
+	}
+	return errors.Join(append(errs, checkMax(c.Max))...)
+}
+
+// GroupsConfig is the `groups` section of broker.yaml.
+type GroupsConfig struct {
+	// AutoCreate lets a consumer's first heartbeat or pull create its group. Off, unknown groups are refused. Default
+	// true, as in RocketMQ (autoCreateSubscriptionGroup).
+	AutoCreate bool `yaml:"auto_create"`
+	// Max is the largest number of groups. Beyond it no group is created. Default 100000, 100 to 10000000.
+	Max int `yaml:"max"`
+}
+
+// DefaultGroupsConfig returns the settings of a broker whose operator says nothing.
+func DefaultGroupsConfig() GroupsConfig {
+	return GroupsConfig{AutoCreate: true, Max: 100_000}
+}
+
+// Validate reports all values that make no sense.
+func (c *GroupsConfig) Validate() error { return checkMax(c.Max) }
+
+func checkMax(n int) error {
+	if n < 100 || n > 10_000_000 {
+		return fmt.Errorf("max: %d is out of range, want 100 to 10000000", n)
+	}
+	return nil
+}
