@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"strconv"
+
+	"github.com/weirmq/weir/core/fastjson"
 )
 
 // The JSON header is an object with the keys code, extFields, flag, language, opaque, remark, serializeTypeCurrentRPC and
@@ -173,9 +175,9 @@ func (h *Header) appendJSON(dst []byte) []byte {
 				dst = append(dst, ',')
 			}
 			first = false
-			dst = appendQuoted(dst, f.Key)
+			dst = fastjson.AppendString(dst, f.Key)
 			dst = append(dst, ':')
-			dst = appendQuoted(dst, f.Value)
+			dst = fastjson.AppendString(dst, f.Value)
 		}
 		dst = append(dst, '}')
 	}
@@ -187,7 +189,7 @@ func (h *Header) appendJSON(dst []byte) []byte {
 	dst = strconv.AppendInt(dst, int64(h.Opaque), 10)
 	if h.Remark != nil {
 		dst = append(dst, `,"remark":`...)
-		dst = appendQuoted(dst, h.Remark)
+		dst = fastjson.AppendString(dst, h.Remark)
 	}
 	dst = append(dst, `,"serializeTypeCurrentRPC":"JSON","version":`...)
 	dst = strconv.AppendInt(dst, int64(h.Version), 10)

@@ -1,12 +1,12 @@
-package wire
+package fastjson
 
 import "unicode/utf8"
 
 const upperHex = "0123456789ABCDEF"
 
-// appendQuoted appends b as a JSON string. It escapes what Java escapes (quote, backslash, control characters, U+007F to
+// AppendString appends b as a JSON string. It escapes what Java escapes (quote, backslash, control characters, U+007F to
 // U+009F, U+2028 and U+2029), leaves < > & alone, and writes bytes that aren't UTF-8 as U+FFFD.
-func appendQuoted(dst, b []byte) []byte {
+func AppendString[T ~string | ~[]byte](dst []byte, b T) []byte {
 	dst = append(dst, '"')
 	from := 0
 	for i := 0; i < len(b); {
@@ -21,7 +21,7 @@ func appendQuoted(dst, b []byte) []byte {
 			from = i
 			continue
 		}
-		r, n := utf8.DecodeRune(b[i:])
+		r, n := decodeRune(b, i)
 		switch {
 		case r == utf8.RuneError && n == 1:
 			dst = append(append(dst, b[from:i]...), "\ufffd"...)
@@ -37,6 +37,12 @@ func appendQuoted(dst, b []byte) []byte {
 	}
 	dst = append(dst, b[from:]...)
 	return append(dst, '"')
+}
+
+func decodeRune[T ~string | ~[]byte](b T, i int) (rune, int) {
+	var buf [utf8.UTFMax]byte
+	n := copy(buf[:], b[i:min(len(b), i+utf8.UTFMax)])
+	return utf8.DecodeRune(buf[:n])
 }
 
 func appendEscape(dst []byte, c byte) []byte {
