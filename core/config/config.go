@@ -9,6 +9,7 @@ import (
 	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/plugin"
+	"github.com/weirmq/weir/core/topic"
 	"github.com/weirmq/weir/core/transport"
 )
 
@@ -18,6 +19,9 @@ type Config struct {
 	Broker     Broker     `yaml:"broker" doc:"Who this broker is."`
 	NameServer NameServer `yaml:"nameserver" doc:"The name server inside this process."`
 	Cluster    Cluster    `yaml:"cluster" doc:"What this broker belongs to."`
+
+	Topics topic.Config       `yaml:"topics" doc:"Topics."`
+	Groups topic.GroupsConfig `yaml:"groups" doc:"Subscription groups."`
 
 	// Filters, Auth and Transports are what runs, in the order of the service section.
 	Filters    []Instance `yaml:"-"`
@@ -119,12 +123,14 @@ type service struct {
 	Transports []string `yaml:"transports" doc:"The transport plugins that run, in the order of their start. They stop in reverse."`
 }
 
-// Default returns the configuration of an empty file, without sections of other owners and without plugins.
+// Default returns the configuration of an empty file, without the sections of Options and without plugins.
 func Default() *Config {
 	return &Config{
 		DataDir:    "./data",
 		Broker:     Broker{Name: "broker-a", Cluster: "DefaultCluster", Advertise: AdvertiseAuto},
 		NameServer: NameServer{Enabled: true, Listen: "127.0.0.1:9876"},
+		Topics:     topic.DefaultConfig(),
+		Groups:     topic.DefaultGroupsConfig(),
 	}
 }
 
