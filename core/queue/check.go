@@ -1,0 +1,87 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/transport"
+)
+
+// check decides in RocketMQ's order whether r may read, and returns the program that chooses its messages, counted in.
+func (p *Pulls) check(ctx context.Context, r *transport.Pull) (*program, *message.Error) {
+	if !p.set.Perm().CanRead() {
+		return nil, refusal(message.NoPermission, "the broker pulling message is forbidden")
+	}
+	g, ok := p.set.Groups.Group(r.Group)
+	if !ok {
+		return nil, refusal(message.GroupNotExist, "subscription group [%s] does not exist", r.Group)
+	}
+	if !g.ConsumeEnable {
+		return nil, refusal(message.NoPermission, "subscription group no permission, %s", r.Group)
+	}
+	t, ok := p.set.Topics.Topic(r.Topic)
+	if !ok {
+		return nil, refusal(message.TopicNotExist, "topic[%s] not exist, apply first please!", r.Topic)
+	}
+	if !message.Perm(t.Perm).CanRead() {
+		return nil, refusal(message.NoPermission, "the topic[%s] pulling message is forbidden", r.Topic)
+	}
+	if r.QueueID < 0 || int32(r.QueueID) >= t.ReadQueues {
+		return nil, refusal(message.SystemError, "queueId[%d] is illegal, topic:[%s] topicConfig.readQueueNums:[%d] consumer:[%v]",
+			r.QueueID, r.Topic, t.ReadQueues, r.Caller.Session.Remote())
+	}
+	if r.HasSubscription {
+		return p.ownProgram(ctx, r)
+	}
+	return p.groupProgram(r, g)
+}
+
+func refusal(code message.Code, format string, args ...any) *message.Error {
+	return &message.Error{Code: code, Remark: fmt.Sprintf(format, args...)}
+}
+
+// ownProgram compiles the expression that the pull brings along.
+func (p *Pulls) ownProgram(ctx context.Context, r *transport.Pull) (*program, *message.Error) {
+	if r.ClassFilter {
+		return nil, nil
+	}
+	prog, err := p.set.Programs.get(ctx, r.Expression)
+	if err == nil {
+		return prog, nil
+	}
+	var e *message.Error
+	if errors.As(err, &e) {
+		return nil, e
+	}
+	return nil, refusal(message.SystemError, "%v", err)
+}
+
+// groupProgram takes what the group's members subscribe.
+func (p *Pulls) groupProgram(r *transport.Pull, cfg transport.GroupConfig) (*program, *message.Error) {
+	g, ok := p.set.Clients.group(r.Group)
+	if !ok {
+		return nil, refusal(message.SubscriptionNotExist, "the consumer's group info not exist: no member of group %s has sent a heartbeat", r.Group)
+	}
+	if !cfg.ConsumeBroadcastEnable && transport.MessageModel(g.model.Load()) == transport.Broadcasting {
+		return nil, refusal(message.NoPermission, "the consumer group[%s] can not consume by broadcast way", r.Group)
+	}
+	s, ok := g.subscription(r.Topic)
+	if !ok {
+		return nil, refusal(message.SubscriptionNotExist,
+			"the consumer's subscription not exist: group %s doesn't subscribe topic %s; its members must subscribe the same topics", r.Group, r.Topic)
+	}
+	if s.Version < r.SubVersion {
+		s.prog.release()
+		return nil, refusal(message.SubscriptionNotLatest, "the consumer's subscription not latest: the broker knows version %d, the pull %d", s.Version, r.SubVersion)
+	}
+	if s.fault != nil {
+		return nil, s.refusal()
+	}
+	if r.ClassFilter && s.prog != nil {
+		s.prog.release()
+		return nil, nil
+	}
+	return s.prog, nil
+}

@@ -1,0 +1,214 @@
+package queue
+
+import (
+	"context"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/transport"
+)
+
+// sweepInterval is how often all held pulls are looked at. RocketMQ's: clients' time-outs leave room for it.
+const sweepInterval = 5 * time.Second
+
+// waiting is the held pulls, in one list for each queue, oldest first.
+type waiting struct {
+	max    int64
+	seed   maphash.Seed
+	count  atomic.Int64
+	shards [waitShards]waitShard
+
+	// woken are pulls to be answered by the waker.
+	mu     sync.Mutex // guards woken and ended
+	woken  []*holder
+	ended  bool // no pull is held any more
+	signal chan struct{}
+}
+
+const waitShards = 64
+
+type waitShard struct {
+	mu     sync.Mutex // guards queues and the lists in it
+	queues map[message.QueueKey]*waitList
+	judge  judgeScratch // guarded by mu too
+}
+
+type waitList struct{ holders []*holder }
+
+// holder is one held pull. Whoever removes it from its list, under the shard's lock, owns it.
+type holder struct {
+	r        *transport.Pull
+	prog     *program // counted in
+	deadline time.Time
+}
+
+func (w *waiting) init(limit int) {
+	w.max, w.seed, w.signal = int64(limit), maphash.MakeSeed(), make(chan struct{}, 1)
+	for i := range w.shards {
+		w.shards[i].queues = map[message.QueueKey]*waitList{}
+	}
+}
+
+func (w *waiting) shard(q message.QueueKey) *waitShard {
+	return &w.shards[maphash.Comparable(w.seed, q)%waitShards]
+}
+
+// hold keeps r until a message comes or its time is over. It returns false, and r is still the caller's, when too many
+// are held already. It takes over prog.
+func (p *Pulls) hold(r *transport.Pull, prog *program) bool {
+	w := &p.wait
+	if w.count.Add(1) > w.max {
+		w.count.Add(-1)
+		p.set.Counters.HoldRefused.Add(1)
+		return false
+	}
+	timeout := min(max(r.SuspendTimeout, 0), p.set.Config.HoldMax)
+	h := &holder{r: r, prog: prog, deadline: p.set.Clock.Now().Add(timeout)}
+	q, wanted := queueOf(r), r.Offset
+	s := w.shard(q)
+	s.mu.Lock()
+	if w.isEnded() {
+		s.mu.Unlock()
+		w.count.Add(-1)
+		return false
+	}
+	list := s.queues[q]
+	if list == nil {
+		list = &waitList{}
+		s.queues[q] = list
+	}
+	list.holders = append(list.holders, h)
+	s.mu.Unlock()
+
+	// r is not ours any more. A message that arrived between the read and the registration woke nobody: look again.
+	if _, high, _ := p.set.Log.Bounds(q); high > wanted && w.take(s, q, h) {
+		p.answerHeld(h)
+	}
+	return true
+}
+
+func (w *waiting) isEnded() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ended
+}
+
+// take removes one holder from its list, and says whether it was still there.
+func (w *waiting) take(s *waitShard, q message.QueueKey, h *holder) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := s.queues[q]
+	if list == nil {
+		return false
+	}
+	i := slices.Index(list.holders, h)
+	if i < 0 {
+		return false
+	}
+	list.holders = slices.Delete(list.holders, i, i+1)
+	s.tidyLocked(q, list)
+	w.count.Add(-1)
+	return true
+}
+
+func (s *waitShard) tidyLocked(q message.QueueKey, list *waitList) {
+	if len(list.holders) == 0 {
+		delete(s.queues, q)
+	}
+}
+
+// takeLocked moves the holders for which wanted is true to the end of taken.
+func (w *waiting) takeLocked(s *waitShard, q message.QueueKey, list *waitList, taken []*holder, wanted func(*holder) bool) []*holder {
+	kept := list.holders[:0]
+	for _, h := range list.holders {
+		if wanted(h) {
+			taken = append(taken, h)
+			continue
+		}
+		kept = append(kept, h)
+	}
+	w.count.Add(int64(len(kept) - len(list.holders)))
+	clear(list.holders[len(kept):])
+	list.holders = kept
+	s.tidyLocked(q, list)
+	return taken
+}
+
+// answerHeld answers a pull that has been taken off its list, or drops it when its connection is gone.
+func (p *Pulls) answerHeld(h *holder) {
+	h.prog.release()
+	if !h.r.Caller.Session.Alive() {
+		return
+	}
+	p.again(context.Background(), h.r)
+}
+
+// Start begins to sweep and to answer pulls that were woken in numbers.
+func (p *Pulls) Start() {
+	p.loop.every(p.set.Clock, sweepInterval, p.Sweep)
+	p.loop.run(p.wake)
+}
+
+// Stop answers the pulls that are held with what their first look found, nothing, and holds no more.
+func (p *Pulls) Stop(ctx context.Context) error {
+	err := p.loop.stop(ctx)
+	w := &p.wait
+	w.mu.Lock()
+	left := w.woken
+	w.woken, w.ended = nil, true
+	w.mu.Unlock()
+	for i := range w.shards {
+		s := &w.shards[i]
+		s.mu.Lock()
+		for q, list := range s.queues {
+			left = w.takeLocked(s, q, list, left, func(*holder) bool { return true })
+		}
+		s.mu.Unlock()
+	}
+	for _, h := range left {
+		h.prog.release()
+		if h.r.Caller.Session.Alive() {
+			h.r.Reply.PullDone(h.r)
+		}
+	}
+	return err
+}
+
+// Held returns how many pulls are held.
+func (p *Pulls) Held() int { return int(p.wait.count.Load()) }
+
+// Sweep looks at all held pulls: it answers those whose queue has grown, whatever came, and those whose time is over,
+// and drops those whose connection has ended. Start makes it run every 5 s.
+func (p *Pulls) Sweep() {
+	now := p.set.Clock.Now()
+	var queues []message.QueueKey
+	var taken []*holder
+	for i := range p.wait.shards {
+		s := &p.wait.shards[i]
+		s.mu.Lock()
+		queues = queues[:0]
+		for q := range s.queues {
+			queues = append(queues, q)
+		}
+		s.mu.Unlock()
+		taken = taken[:0]
+		for _, q := range queues {
+			_, high, _ := p.set.Log.Bounds(q)
+			s.mu.Lock()
+			if list := s.queues[q]; list != nil {
+				taken = p.wait.takeLocked(s, q, list, taken, func(h *holder) bool {
+					return high > h.r.Offset || !now.Before(h.deadline) || !h.r.Caller.Session.Alive()
+				})
+			}
+			s.mu.Unlock()
+		}
+		for _, h := range taken {
+			p.answerHeld(h)
+		}
+		clear(taken)
+	}
+}

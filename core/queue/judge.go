@@ -1,0 +1,190 @@
+package queue
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/bits"
+
+	"github.com/weirmq/weir/core/filter"
+	"github.com/weirmq/weir/core/message"
+)
+
+// matchIndex clears in keep the bits of entries that can't match, and says whether those that are left do match.
+func (s *scan) matchIndex(raw []byte) (final bool) {
+	n := len(raw) / message.EntrySize
+	codes := s.codes[:n]
+	least := decodeTagsCodes(codes, raw)
+	keep := s.keep[:(n+63)/64]
+	fillBits(keep, n)
+	if least <= message.MaxExtAddress {
+		s.resolve(codes, raw)
+	}
+	if s.prog.index == nil {
+		return false
+	}
+	return s.prog.index.MatchIndex(codes, keep)
+}
+
+// decodeTagsCodes reads the tags code of each raw entry and returns the least.
+func decodeTagsCodes(codes []int64, raw []byte) (least int64) {
+	for i := range codes {
+		code := int64(binary.BigEndian.Uint64(raw[12:message.EntrySize]))
+		codes[i] = code
+		least = min(least, code)
+		raw = raw[message.EntrySize:]
+	}
+	return least
+}
+
+// fillBits sets the first n bits of words and clears the others.
+func fillBits(words []uint64, n int) {
+	for i := range words {
+		words[i] = ^uint64(0)
+	}
+	if rest := n % 64; rest != 0 {
+		words[n/64] = 1<<rest - 1
+	}
+}
+
+// resolve replaces tags codes that are addresses in an extension file by the hash of the record's own tag. The bit of an
+// entry whose record is gone is left alone: it is found gone when it is picked.
+func (s *scan) resolve(codes []int64, raw []byte) {
+	for i, code := range codes {
+		if code > message.MaxExtAddress {
+			continue
+		}
+		e := message.DecodeEntry(raw[i*message.EntrySize:])
+		if s.present(e) {
+			codes[i] = s.ownTagsCode(e)
+		}
+	}
+}
+
+func (s *scan) ownTagsCode(e message.Entry) int64 {
+	s.scratch.Release()
+	n, err := s.p.set.Log.Lend([]message.Entry{e}, &s.scratch)
+	if err != nil || n == 0 {
+		return 0
+	}
+	return recordTagsCode(s.scratch.Chunks[0])
+}
+
+// recordTagsCode returns the hash of a record's tag, 0 when it has none or isn't a record.
+func recordTagsCode(b []byte) int64 {
+	rec, _, err := message.ViewRecord(b)
+	if err != nil {
+		return 0
+	}
+	tag, ok := rec.Properties().Get(message.PropTags)
+	if !ok {
+		return 0
+	}
+	return message.TagsCode(tag)
+}
+
+// errUndecided stops a pull at a message for which its filter has no verdict now. Passing it over would lose it for the
+// group, and delivering it would be wrong for a group that filters, so the client comes again.
+var errUndecided = errors.New("the filter couldn't judge the next message; try again")
+
+// judgeKept lets the program judge the entries whose bit is left in keep, some at a time, and picks those that it
+// accepts until the answer is full. It returns how many entries of the block it has dealt with.
+func (s *scan) judgeKept(ctx context.Context, raw []byte) int {
+	n := len(raw) / message.EntrySize
+	s.judged, s.offsets = s.judged[:0], s.offsets[:0]
+	for w := 0; w*64 < n; w++ {
+		for word := s.keep[w]; word != 0; word &= word - 1 {
+			i := w*64 + bits.TrailingZeros64(word)
+			e := message.DecodeEntry(raw[i*message.EntrySize:])
+			if !s.present(e) {
+				continue
+			}
+			s.judged, s.offsets = append(s.judged, e), append(s.offsets, i)
+			if len(s.judged) < judgeBlock {
+				continue
+			}
+			if used, stop := s.judge(ctx); stop {
+				return used
+			}
+		}
+	}
+	if used, stop := s.judge(ctx); stop {
+		return used
+	}
+	return n
+}
+
+// judge asks the program about the collected entries and empties the collection. It stops when the answer is full or
+// the program fails, and then returns how many entries of the block have been dealt with.
+func (s *scan) judge(ctx context.Context) (used int, stop bool) {
+	entries, offsets := s.judged, s.offsets
+	defer func() { s.judged, s.offsets = s.judged[:0], s.offsets[:0] }()
+	for len(entries) > 0 {
+		n, err := s.fetch(entries, offsets)
+		if err == nil {
+			s.verdicts.Reset(n)
+			err = s.prog.Match(ctx, &s.batch, &s.verdicts)
+		}
+		if err != nil {
+			s.fault = err
+			return offsets[0], true
+		}
+		if used, stop = s.verdict(entries[:n], offsets[:n]); stop {
+			return used, true
+		}
+		if n == len(entries) {
+			break
+		}
+		s.gone = true
+		entries, offsets = entries[n+1:], offsets[n+1:]
+	}
+	return 0, false
+}
+
+func (s *scan) verdict(entries []message.Entry, offsets []int) (used int, stop bool) {
+	for j, e := range entries {
+		switch {
+		case filter.HasBit(s.verdicts.True, j):
+			if used, stop = s.pick(e, offsets[j]); stop {
+				return used, true
+			}
+		case filter.HasBit(s.verdicts.Undecided, j):
+			s.fault = errUndecided
+			return offsets[j], true
+		}
+	}
+	return 0, false
+}
+
+// fetch fills the batch with the entries, up to the first whose record is gone, and returns how many that are.
+func (s *scan) fetch(entries []message.Entry, offsets []int) (n int, err error) {
+	s.batch.Topic, s.batch.Queue = s.queue.Topic, s.queue.ID
+	s.batch.TagsCodes, s.batch.Records = s.batch.TagsCodes[:0], s.batch.Records[:0]
+	n = len(entries)
+	if s.prog.needs.Record {
+		s.scratch.Release()
+		if n, err = s.p.set.Log.Lend(entries, &s.scratch); err != nil {
+			return 0, err
+		}
+		s.batch.Records = appendRecords(s.batch.Records, entries[:n], s.scratch.Chunks)
+		if len(s.batch.Records) != n {
+			return 0, errors.New("the store lent other bytes than the index entries name")
+		}
+	}
+	for _, i := range offsets[:n] {
+		s.batch.TagsCodes = append(s.batch.TagsCodes, s.codes[i])
+	}
+	return n, nil
+}
+
+// appendRecords cuts chunks, which hold the records of entries one behind the other, into those records.
+func appendRecords(dst [][]byte, entries []message.Entry, chunks [][]byte) [][]byte {
+	for _, c := range chunks {
+		for len(c) > 0 && len(entries) > 0 && int(entries[0].Size) <= len(c) {
+			size := entries[0].Size
+			dst = append(dst, c[:size:size])
+			c, entries = c[size:], entries[1:]
+		}
+	}
+	return dst
+}

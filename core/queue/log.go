@@ -1,0 +1,66 @@
+package queue
+
+import (
+	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/transport"
+)
+
+// Log is the part of the store that this package reads. core/store has it.
+type Log interface {
+	Index
+	Reader
+	Clocked
+}
+
+// Index reads the queues' index entries.
+type Index interface {
+	// Bounds returns the first available offset of a queue and the one that its next message gets; ok is false when the
+	// queue has never existed.
+	Bounds(q message.QueueKey) (min, max message.Offset, ok bool)
+	// Entries lends up to n raw entries (message.EntrySize bytes each) that lie together, starting with that of offset
+	// from. The run ends where an index file ends, and is empty where there is no entry. The caller releases ref.
+	Entries(q message.QueueKey, from message.Offset, n int) (raw []byte, ref transport.Ref, err error)
+}
+
+// Reader reads records.
+type Reader interface {
+	// Lend adds the records of entries to r and says how many it added: it stops at the first that isn't in the log any
+	// more. Neighbours in the log become one chunk.
+	Lend(entries []message.Entry, r *transport.Records) (n int, err error)
+	// Record adds the record at p to r.
+	Record(p message.Position, r *transport.Records) error
+	// InMemory says whether the record at p is so young that reading it won't wait for the disk.
+	InMemory(p message.Position) bool
+	// Begin returns the position of the oldest record.
+	Begin() message.Position
+	// End returns the position that the next record gets.
+	End() message.Position
+}
+
+// Clocked finds messages by the time at which they were stored. All times are in ms.
+type Clocked interface {
+	// StoreTime returns when the record of e was stored.
+	StoreTime(e message.Entry) (int64, error)
+	// OffsetByTime returns the offset that belongs to a time.
+	OffsetByTime(q message.QueueKey, ts int64, b transport.Boundary) (message.Offset, error)
+	// EarliestStoreTime returns when the queue's first available message was stored, -1 when there is none.
+	EarliestStoreTime(q message.QueueKey) int64
+}
+
+// entryAt reads one index entry; ok is false when there is none or it is filler.
+func entryAt(x Index, q message.QueueKey, o message.Offset) (e message.Entry, ok bool, err error) {
+	raw, ref, err := x.Entries(q, o, 1)
+	if ref != nil {
+		defer ref.Release()
+	}
+	if err != nil || len(raw) < message.EntrySize {
+		return message.Entry{}, false, err
+	}
+	e = message.DecodeEntry(raw)
+	return e, !isFiller(e), nil
+}
+
+// Filler entries stand before the first message of a queue whose first index file doesn't begin with it.
+const fillerSize = 0x7FFFFFFF
+
+func isFiller(e message.Entry) bool { return e.Position == 0 && e.Size == fillerSize }

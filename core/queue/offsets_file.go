@@ -1,0 +1,209 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weirmq/weir/core/internal/vfs"
+	"github.com/weirmq/weir/core/message"
+)
+
+// The offsets file is RocketMQ's config/consumerOffset.json, which fastjson writes: bare integers as keys, on one line,
+// and the closing brace on the next. It must not change, for Java reads it too.
+//
+//	{
+//		"offsetTable":{
+//			"%RETRY%CID_pay@CID_pay":{0:3
+//			},
+//			"OrderTopic@CID_pay":{0:250,1:248
+//			}
+//		}
+//	}
+
+// offsetFile is the state of saving.
+type offsetFile struct {
+	mu         sync.Mutex // guards all below; held while a save is under way
+	made       bool       // the directory is there
+	complained time.Time  // when a failure was logged last
+}
+
+// saveComplaintInterval bounds the log of a disk that stays full.
+const saveComplaintInterval = time.Minute
+
+// Load reads the file, or its .bak when the file can't be used, into the empty table. No file is no offsets.
+func (o *Offsets) Load() error {
+	source, err := vfs.ReadFileOrBak(o.set.FS, o.set.Path, o.decode)
+	if err != nil {
+		return fmt.Errorf("load consumer offsets: %w", err)
+	}
+	if source == vfs.SourceBackup {
+		o.set.Logger.Warn("consumer offsets come from the backup: the file itself can't be used", "file", o.set.Path)
+	}
+	for i := range o.shards {
+		o.shards[i].dirty.Store(false)
+	}
+	return nil
+}
+
+// Start begins to save changed offsets at the configured interval.
+func (o *Offsets) Start() {
+	o.loop.every(o.set.Clock, o.set.Config.OffsetsSaveInterval, func() {
+		if err := o.Save(); err != nil {
+			o.complain(err)
+		}
+	})
+}
+
+// Stop ends that and saves a last time.
+func (o *Offsets) Stop(ctx context.Context) error { return errors.Join(o.loop.stop(ctx), o.Save()) }
+
+// Save writes the file if an offset has changed since it was last written. When it fails, a full disk for example, the
+// offsets are safe in memory and the next save tries again.
+func (o *Offsets) Save() error {
+	o.file.mu.Lock()
+	defer o.file.mu.Unlock()
+	dirty := false
+	for i := range o.shards {
+		dirty = o.shards[i].dirty.Swap(false) || dirty
+	}
+	if !dirty {
+		return nil
+	}
+	err := o.write(o.encode())
+	if err != nil {
+		o.shards[0].dirty.Store(true)
+		return fmt.Errorf("save consumer offsets: %w", err)
+	}
+	return nil
+}
+
+func (o *Offsets) write(data []byte) error {
+	if !o.file.made {
+		if err := vfs.MkdirAllSync(o.set.FS, filepath.Dir(o.set.Path)); err != nil {
+			return err
+		}
+		o.file.made = true
+	}
+	return vfs.WriteFileAtomic(o.set.FS, o.set.Path, data)
+}
+
+func (o *Offsets) complain(err error) {
+	now := o.set.Clock.Now()
+	o.file.mu.Lock()
+	quiet := !o.file.complained.IsZero() && now.Sub(o.file.complained) < saveComplaintInterval
+	if !quiet {
+		o.file.complained = now
+	}
+	o.file.mu.Unlock()
+	if !quiet {
+		o.set.Logger.Error("consumer offsets stay in memory until they can be saved", "error", err)
+	}
+}
+
+func (o *Offsets) encode() []byte {
+	type row struct {
+		key    string
+		values []queueOffset
+	}
+	var rows []row
+	o.each(func(k progressKey, p *progress) {
+		if values := sortedOffsets(p.values()); len(values) > 0 {
+			rows = append(rows, row{k.String(), values})
+		}
+	})
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.key, b.key) })
+	b := []byte("{\n\t\"offsetTable\":{")
+	for i, r := range rows {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, "\n\t\t"...)
+		b = appendJSONString(b, r.key)
+		b = append(b, ":{"...)
+		for j, v := range r.values {
+			if j > 0 {
+				b = append(b, ',')
+			}
+			b = strconv.AppendInt(b, int64(v.id), 10)
+			b = append(b, ':')
+			b = strconv.AppendInt(b, int64(v.at), 10)
+		}
+		b = append(b, "\n\t\t}"...)
+	}
+	if len(rows) > 0 {
+		b = append(b, "\n\t"...)
+	}
+	return append(b, "}\n}"...)
+}
+
+func appendJSONString(dst []byte, s string) []byte {
+	q, _ := json.Marshal(s) // a string always has a JSON form
+	return append(dst, q...)
+}
+
+// decode fills the table from a file's content. It leaves the table alone when it fails.
+func (o *Offsets) decode(data []byte) error {
+	var f struct {
+		OffsetTable map[string]map[message.QueueID]int64 `json:"offsetTable"`
+	}
+	if err := json.Unmarshal(quoteBareKeys(data), &f); err != nil {
+		return err
+	}
+	for name, offsets := range f.OffsetTable {
+		topic, group, ok := strings.Cut(name, "@")
+		if !ok {
+			o.set.Logger.Warn("skip consumer offsets: the name isn't topic@group", "name", name)
+			continue
+		}
+		k := progressKey{topic: topic, group: group}
+		s := o.shard(k)
+		for id, at := range offsets {
+			o.cell(s, k, id).Store(at)
+		}
+	}
+	return nil
+}
+
+// quoteBareKeys puts quotes around the bare integers that fastjson writes as keys.
+func quoteBareKeys(data []byte) []byte {
+	out := make([]byte, 0, len(data)+len(data)/8)
+	inString, keyMayFollow := false, false
+	for i := 0; i < len(data); i++ {
+		c := data[i]
+		switch {
+		case inString:
+			if c == '\\' && i+1 < len(data) {
+				out = append(out, c)
+				i++
+				c = data[i]
+			} else if c == '"' {
+				inString = false
+			}
+		case c == '"':
+			inString, keyMayFollow = true, false
+		case c == '{' || c == ',':
+			keyMayFollow = true
+		case keyMayFollow && (c == '-' || c >= '0' && c <= '9'):
+			end := i + 1
+			for end < len(data) && data[end] >= '0' && data[end] <= '9' {
+				end++
+			}
+			out = append(out, '"')
+			out = append(out, data[i:end]...)
+			c, i, keyMayFollow = '"', end-1, false
+		case c != ' ' && c != '\t' && c != '\r' && c != '\n':
+			keyMayFollow = false
+		}
+		out = append(out, c)
+	}
+	return out
+}

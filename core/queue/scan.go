@@ -1,0 +1,243 @@
+package queue
+
+import (
+	"context"
+	"math/bits"
+	"time"
+
+	"github.com/weirmq/weir/core/filter"
+	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/transport"
+)
+
+// scanBlock is how many index entries are judged together.
+const scanBlock = filter.BatchMax
+
+// judgeBlock is how many records are fetched and judged together by a program that needs them. It is small because most
+// pulls want few messages, and records that were fetched beyond those would be judged again by the next pull.
+const judgeBlock = 64
+
+// scan is one pull's walk over a queue's index. It is pooled for its buffers.
+//
+//	raw entries -> tags codes -> bits that may match -> [records -> verdicts] -> picked entries -> lent records
+type scan struct {
+	p      *Pulls
+	r      *transport.Pull
+	prog   *program
+	queue  message.QueueKey
+	high   message.Offset   // the queue's end
+	next   message.Offset   // the first entry not looked at yet
+	oldest message.Position // where the log begins
+
+	countMax int
+	sizeMax  int // bytes; known when the first entry is picked
+	count    int // picked so far
+	size     int // bytes of the picked
+	gone     bool
+	fault    error
+
+	codes    [scanBlock]int64
+	keep     [scanBlock / 64]uint64
+	picked   []message.Entry
+	judged   []message.Entry
+	offsets  []int // of the judged, within the block
+	scratch  transport.Records
+	batch    filter.Batch
+	verdicts filter.Verdicts
+}
+
+func newScan() *scan {
+	return &scan{
+		picked: make([]message.Entry, 0, 64), judged: make([]message.Entry, 0, judgeBlock), offsets: make([]int, 0, judgeBlock),
+	}
+}
+
+func (s *scan) begin(p *Pulls, r *transport.Pull, prog *program, high message.Offset) {
+	s.p, s.r, s.prog, s.queue, s.high, s.next = p, r, prog, queueOf(r), high, r.Offset
+	s.oldest = p.set.Log.Begin()
+	s.countMax = min(max(1, int(r.MaxNum)), p.set.Config.PullMessagesMax)
+	s.sizeMax, s.count, s.size, s.gone, s.fault = 0, 0, 0, false, nil
+}
+
+// end lets go of what belongs to the pull.
+func (s *scan) end() {
+	s.scratch.Release()
+	clear(s.batch.Records[:cap(s.batch.Records)])
+	s.p, s.r, s.prog, s.fault = nil, nil, nil, nil
+	s.batch = filter.Batch{TagsCodes: s.batch.TagsCodes[:0], Records: s.batch.Records[:0]}
+}
+
+// run scans until the answer is full, the queue ends, or enough was looked at, and sets the pull's answer.
+func (s *scan) run(ctx context.Context) {
+	cfg := &s.p.set.Config
+	least := max(cfg.ScanEntriesMin, int(s.r.MaxNum))
+	var deadline time.Time
+	for s.next < s.high {
+		want := scanBlock
+		scanned := int(s.next - s.r.Offset)
+		if scanned < least {
+			want = min(want, least-scanned)
+		}
+		want = int(min(int64(want), int64(s.high-s.next)))
+		n, full := s.block(ctx, want)
+		if s.fault != nil || n == 0 {
+			break
+		}
+		scanned = int(s.next - s.r.Offset)
+		if s.r.Records.Count > 0 {
+			// A run that is shorter than asked for ends with its index file, and so does the answer.
+			if full || n < want || scanned >= max(least, cfg.ScanEntriesFound) {
+				break
+			}
+			continue
+		}
+		if scanned < least {
+			continue
+		}
+		now := s.p.set.Clock.Now()
+		if deadline.IsZero() {
+			deadline = now.Add(cfg.ScanTimeMax)
+		}
+		if !now.Before(deadline) {
+			break
+		}
+	}
+	s.answer()
+}
+
+// answer sets the pull's answer from what the scan has come to.
+func (s *scan) answer() {
+	r := s.r
+	r.NextBeginOffset = s.next
+	switch {
+	case r.Records.Count > 0:
+		r.Code, r.Remark = message.Success, statusFound
+	case s.fault != nil:
+		r.Code, r.Remark = message.SystemError, "pull "+s.queue.String()+": "+s.fault.Error()
+	case s.next == r.Offset:
+		// The index file is missing: the next one may be there.
+		per := message.Offset(s.p.set.IndexFileEntries)
+		r.Code, r.Remark, r.NextBeginOffset = message.PullNotFound, statusFoundNull, (r.Offset/per+1)*per
+	case s.gone:
+		r.Code, r.Remark = message.PullRetryImmediately, statusRemoving
+	default:
+		r.Code, r.Remark = message.PullRetryImmediately, statusNoMatch
+	}
+}
+
+// block looks at up to want entries and advances next behind those that it has dealt with. It returns how many there
+// were, and whether the answer is full.
+func (s *scan) block(ctx context.Context, want int) (n int, full bool) {
+	raw, ref, err := s.p.set.Log.Entries(s.queue, s.next, want)
+	if ref != nil {
+		defer ref.Release()
+	}
+	if err != nil {
+		s.fault = err
+		return 0, false
+	}
+	n = min(len(raw)/message.EntrySize, want)
+	if n == 0 {
+		return 0, false
+	}
+	raw = raw[:n*message.EntrySize]
+	s.picked = s.picked[:0]
+	var used int
+	switch {
+	case s.prog == nil:
+		used = s.pickAll(raw)
+	case s.matchIndex(raw):
+		used = s.pickKept(raw)
+	default:
+		used = s.judgeKept(ctx, raw)
+	}
+	full = used < n || s.count >= s.countMax
+	if s.lend(); s.fault == nil || s.r.Records.Count > 0 {
+		s.next += message.Offset(used)
+	}
+	return n, full
+}
+
+// pickAll picks every entry until the answer is full, and returns how many it has dealt with.
+func (s *scan) pickAll(raw []byte) int {
+	n := len(raw) / message.EntrySize
+	for i := range n {
+		if used, full := s.pick(message.DecodeEntry(raw[i*message.EntrySize:]), i); full {
+			return used
+		}
+	}
+	return n
+}
+
+// pickKept picks the entries whose bit is left in keep, until the answer is full.
+func (s *scan) pickKept(raw []byte) int {
+	n := len(raw) / message.EntrySize
+	for w := 0; w*64 < n; w++ {
+		for word := s.keep[w]; word != 0; word &= word - 1 {
+			i := w*64 + bits.TrailingZeros64(word)
+			if used, full := s.pick(message.DecodeEntry(raw[i*message.EntrySize:]), i); full {
+				return used
+			}
+		}
+	}
+	return n
+}
+
+// pick adds the block's i-th entry to the answer, if it is a message that is still there. When the answer is full it
+// returns how many entries of the block have been dealt with: those up to the last one picked when the number is
+// reached, and those before e when e doesn't fit.
+func (s *scan) pick(e message.Entry, i int) (used int, full bool) {
+	if !s.present(e) {
+		return 0, false
+	}
+	if s.count == 0 {
+		s.sizeMax = s.sizeLimit(e)
+	} else if s.size+int(e.Size) > s.sizeMax {
+		return i, true
+	}
+	s.picked = append(s.picked, e)
+	s.count++
+	s.size += int(e.Size)
+	return i + 1, s.count >= s.countMax
+}
+
+// present says whether an entry has a record: it isn't filler, and the log still begins before it.
+func (s *scan) present(e message.Entry) bool {
+	if isFiller(e) || e.Size <= 0 {
+		return false
+	}
+	if e.Position < s.oldest {
+		s.gone = true
+		return false
+	}
+	return true
+}
+
+// sizeLimit returns how many bytes an answer may have that begins with e. Later entries of a queue are younger.
+func (s *scan) sizeLimit(e message.Entry) int {
+	limit := int(s.p.set.Config.PullSizeMax)
+	if !s.p.set.Log.InMemory(e.Position) {
+		limit = int(s.p.set.Config.PullSizeMaxCold)
+	}
+	if s.r.MaxBytes > 0 {
+		limit = min(limit, int(s.r.MaxBytes))
+	}
+	return limit
+}
+
+// lend adds the records of the picked entries to the answer, except those that have gone meanwhile.
+func (s *scan) lend() {
+	for rest := s.picked; len(rest) > 0; {
+		n, err := s.p.set.Log.Lend(rest, &s.r.Records)
+		if err != nil {
+			s.fault = err
+			return
+		}
+		if n == len(rest) {
+			break
+		}
+		s.gone = true
+		rest = rest[n+1:]
+	}
+	s.count, s.size = s.r.Records.Count, s.r.Records.Size
+}
