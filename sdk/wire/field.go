@@ -3,7 +3,6 @@ package wire
 import (
 	"bytes"
 	"fmt"
-	"math"
 
 	"github.com/weirmq/weir/core/message"
 )
@@ -126,5 +125,5 @@ func (h *Header) OptBool(key string, def bool) bool {
 	return isTrue(v)
 }
 
-// NoInt32 is what optional numbers hold that have no default and weren't sent.
-const NoInt32 = math.MinInt32
+// NoInt32 is a default for OptInt32 that no client sends: it tells an absent number from any other.
+const NoInt32 = -1 << 31
