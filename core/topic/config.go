@@ -2,7 +2,8 @@ package topic
 
 import (
 	"errors"
-	"fmt"
+
+	"github.com/weirmq/weir/core/plugin"
 )
 
 // QueuesMax is the largest number of queues a topic may have on one broker.
@@ -14,13 +15,13 @@ type Config struct {
 	// most default_queues. Off, sending to an unknown topic is refused. Default true, as in RocketMQ
 	// (autoCreateTopicEnable); turn it off where a misspelt name shouldn't become a topic. A topic with the inherit
 	// permission, such as those named like the cluster and the broker, may be a producer's template either way.
-	AutoCreate bool `yaml:"auto_create"`
+	AutoCreate bool `yaml:"auto_create" doc:"Let a producer's first message create its topic. Off, sending to an unknown topic is refused."`
 	// DefaultQueues is the most read and write queues that an auto-created topic gets. Default 8, 1 to 16384. RocketMQ's
 	// producers ask for 4.
-	DefaultQueues int32 `yaml:"default_queues"`
+	DefaultQueues int32 `yaml:"default_queues" doc:"Most queues of an auto-created topic, 1 to 16384. Producers ask for 4."`
 	// Max is the largest number of topics, those of retries, dead letters and the broker itself included. Beyond it no
-	// topic is created. Default 100000, 100 to 10000000. Every change writes the list of all topics.
-	Max int `yaml:"max"`
+	// topic is created. Default 100000, 100 to 1000000. Every change writes the list of all topics.
+	Max int `yaml:"max" doc:"Most topics, 100 to 1000000; those of retries, dead letters and the broker itself count."`
 }
 
 // DefaultConfig returns the settings of a broker whose operator says nothing.
@@ -30,20 +31,20 @@ func DefaultConfig() Config {
 
 // Validate reports all values that make no sense.
 func (c *Config) Validate() error {
-	var errs []error
+	var err error
 	if c.DefaultQueues < 1 || c.DefaultQueues > QueuesMax {
-		errs = append(errs, fmt.Errorf("default_queues: %d is out of range, want 1 to %d", c.DefaultQueues, QueuesMax))
+		err = plugin.Invalid("default_queues", "%d is out of range, want 1 to %d", c.DefaultQueues, QueuesMax)
 	}
-	return errors.Join(append(errs, checkMax(c.Max))...)
+	return errors.Join(err, checkMax(c.Max))
 }
 
 // GroupsConfig is the `groups` section of broker.yaml.
 type GroupsConfig struct {
 	// AutoCreate lets a consumer's first heartbeat or pull create its group. Off, unknown groups are refused. Default
 	// true, as in RocketMQ (autoCreateSubscriptionGroup).
-	AutoCreate bool `yaml:"auto_create"`
-	// Max is the largest number of groups. Beyond it no group is created. Default 100000, 100 to 10000000.
-	Max int `yaml:"max"`
+	AutoCreate bool `yaml:"auto_create" doc:"Let a consumer's first heartbeat or pull create its group. Off, unknown groups are refused."`
+	// Max is the largest number of groups. Beyond it no group is created. Default 100000, 100 to 1000000.
+	Max int `yaml:"max" doc:"Most subscription groups, 100 to 1000000."`
 }
 
 // DefaultGroupsConfig returns the settings of a broker whose operator says nothing.
@@ -55,8 +56,8 @@ func DefaultGroupsConfig() GroupsConfig {
 func (c *GroupsConfig) Validate() error { return checkMax(c.Max) }
 
 func checkMax(n int) error {
-	if n < 100 || n > 10_000_000 {
-		return fmt.Errorf("max: %d is out of range, want 100 to 10000000", n)
+	if n < 100 || n > 1_000_000 {
+		return plugin.Invalid("max", "%d is out of range, want 100 to 1000000", n)
 	}
 	return nil
 }

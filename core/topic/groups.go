@@ -51,7 +51,10 @@ func OpenGroups(set Settings, cfg GroupsConfig) (*Groups, error) {
 	}
 	g.table.live.Store(s)
 	g.table.next = set.nextVersion
-	g.table.save = func(s *state[transport.GroupConfig]) error { return set.write(g.path, encodeGroups(s)) }
+	g.table.save = func(s *state[transport.GroupConfig]) error {
+		data, err := encodeGroups(s)
+		return set.write(g.path, data, err)
+	}
 	g.table.changed = func(list []transport.GroupConfig, v transport.DataVersion) {
 		if g.OnChange != nil {
 			g.OnChange(list, v)

@@ -107,7 +107,7 @@ func TestValidate(t *testing.T) {
 		t.Errorf("the defaults: %v, %v", c.Validate(), g.Validate())
 	}
 	c.DefaultQueues, c.Max = 0, 99
-	want := "default_queues: 0 is out of range, want 1 to 16384\nmax: 99 is out of range, want 100 to 10000000"
+	want := "default_queues: 0 is out of range, want 1 to 16384\nmax: 99 is out of range, want 100 to 1000000"
 	if err := c.Validate(); err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}

@@ -80,4 +80,6 @@ func wantRefusal(t *testing.T, err error, code message.Code, remark string) {
 	}
 }
 
-func topicOf(name string, queues, perm int32) transport.TopicConfig { return *plain(name, queues, perm) }
+func topicOf(name string, queues, perm int32) transport.TopicConfig {
+	return *plain(name, queues, perm)
+}

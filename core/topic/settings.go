@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/weirmq/weir/core/clock"
+	"github.com/weirmq/weir/core/fastjson"
 	"github.com/weirmq/weir/core/internal/vfs"
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/transport"
@@ -41,7 +42,13 @@ func (s *Settings) load(path string, decode func([]byte) error) error {
 }
 
 // write replaces a file of the table.
-func (s *Settings) write(path string, data []byte) error {
+func (s *Settings) write(path string, data []byte, err error) error {
+	if err != nil {
+		return &saveError{path, err}
+	}
+	if len(data) > fastjson.MaxSize {
+		return &saveError{path, fmt.Errorf("it would have %d bytes and couldn't be read back, the limit is %d", len(data), fastjson.MaxSize)}
+	}
 	if err := vfs.MkdirAllSync(s.FS, s.Dir); err != nil {
 		return &saveError{path, err}
 	}

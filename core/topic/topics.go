@@ -42,7 +42,10 @@ func OpenTopics(set Settings, cfg Config) (*Topics, error) {
 	}
 	t.table.live.Store(s)
 	t.table.next = set.nextVersion
-	t.table.save = func(s *state[transport.TopicConfig]) error { return set.write(t.path, encodeTopics(s)) }
+	t.table.save = func(s *state[transport.TopicConfig]) error {
+		data, err := encodeTopics(s)
+		return set.write(t.path, data, err)
+	}
 	t.table.changed = func(list []transport.TopicConfig, v transport.DataVersion) {
 		if t.OnChange != nil {
 			t.OnChange(list, v)
