@@ -19,7 +19,7 @@ type Program struct {
 	Main  string   // class
 	Args  []string
 	Env   []string
-	Lines func(line []byte) // see proc.Spec
+	Lines func(line []byte) bool // see proc.Spec.OnLine
 }
 
 // QuickStart are JVM flags that make a test's short-lived JVM start sooner and spend less; not for measuring.

@@ -1,7 +1,6 @@
 // Package proc runs the programs that a test judges or judges with: brokers, name servers, clients.
 //
-// Everything that a process prints goes to a log file; its standard output is also handed on line by line, because that
-// is how servers say that they are ready and how clients answer. A process dies with the test that started it. Nothing
+// What a process prints goes to a log file; its standard output is also handed on line by line, because that is how servers say that they are ready and how clients answer. A process dies with the test that started it. Nothing
 // here sleeps: who waits for a process waits for a line of it or for its end.
 package proc
 
@@ -27,8 +26,9 @@ type Spec struct {
 	Dir  string
 	Log  string // file that gets standard output and standard error; it is appended to
 
-	// OnLine gets each line of standard output without its end, from one goroutine. The next line waits for its return.
-	OnLine func(line []byte)
+	// OnLine gets each line of standard output without its end, from one goroutine, and says whether the log gets it too.
+	// The next line waits for its return.
+	OnLine func(line []byte) (log bool)
 }
 
 // Process is a running, or ended, program.
@@ -82,9 +82,8 @@ func (p *Process) read(stdout io.Reader, log *os.File) {
 	for {
 		line, err := r.ReadBytes('\n')
 		if len(line) > 0 {
-			_, _ = log.Write(line)
-			if p.spec.OnLine != nil {
-				p.spec.OnLine(bytes.TrimRight(line, "\r\n"))
+			if p.spec.OnLine == nil || p.spec.OnLine(bytes.TrimRight(line, "\r\n")) {
+				_, _ = log.Write(line)
 			}
 		}
 		if err != nil {

@@ -18,10 +18,11 @@ type Await struct {
 func NewAwait(text string) *Await { return &Await{text: text, found: make(chan string, 1)} }
 
 // Line looks at one line.
-func (a *Await) Line(line []byte) {
+func (a *Await) Line(line []byte) (log bool) {
 	if strings.Contains(string(line), a.text) {
 		a.once.Do(func() { a.found <- string(line) })
 	}
+	return true
 }
 
 // Wait returns the line. It fails with the end of the log when the process ends first, or ctx.

@@ -1,0 +1,178 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Message is a message as a consumer got it.
+type Message struct {
+	Topic          string            `json:"topic"`
+	Queue          int               `json:"queue"`
+	Offset         int64             `json:"offset"`
+	MsgID          string            `json:"msgId"`
+	OffsetMsgID    string            `json:"offsetMsgId"`
+	Flag           int               `json:"flag"`
+	ReconsumeTimes int               `json:"reconsumeTimes"`
+	StoredAt       int64             `json:"storedAt"`
+	Size           int               `json:"size"`
+	Body           string            `json:"body"`
+	Tags           string            `json:"tags"`
+	Keys           string            `json:"keys"`
+	Properties     map[string]string `json:"properties"`
+}
+
+// Consumer records what a consumer in an agent gets.
+type Consumer struct {
+	agent *Agent
+	name  string
+
+	mu      sync.Mutex // guards the fields below
+	all     []Message
+	changed chan struct{} // closed and replaced at each message
+}
+
+// ConsumerOptions of a consumer; Name, Group, NameServer and Topic are required.
+type ConsumerOptions struct {
+	Name, Group, NameServer, Topic string
+
+	Expression   string // "*" if empty
+	From         string // "first" (if empty), "last" or "time"
+	FromTime     string // yyyyMMddHHmmss, for "time"; Java only
+	Orderly      bool
+	Broadcast    bool
+	MaxReconsume int // the client's default if 0
+}
+
+func (o ConsumerOptions) args() map[string]any {
+	args := map[string]any{
+		"name": o.Name, "group": o.Group, "nameServer": o.NameServer, "topic": o.Topic,
+		"orderly": o.Orderly, "broadcast": o.Broadcast,
+	}
+	for name, value := range map[string]string{"expression": o.Expression, "from": o.From, "fromTime": o.FromTime} {
+		if value != "" {
+			args[name] = value
+		}
+	}
+	if o.MaxReconsume != 0 {
+		args["maxReconsume"] = o.MaxReconsume
+	}
+	return args
+}
+
+// Push starts a push consumer. A message with a property "fail" is consumed without success as often as that says.
+func (a *Agent) Push(t testing.TB, o ConsumerOptions) *Consumer {
+	t.Helper()
+	return a.consumer(t, "push", o)
+}
+
+// Poll starts a consumer that polls: the lite pull consumer of Java, the pull consumer of Go.
+func (a *Agent) Poll(t testing.TB, o ConsumerOptions) *Consumer {
+	t.Helper()
+	return a.consumer(t, "poll", o)
+}
+
+func (a *Agent) consumer(t testing.TB, op string, o ConsumerOptions) *Consumer {
+	t.Helper()
+	c := &Consumer{agent: a, name: o.Name, changed: make(chan struct{})}
+	a.mu.Lock()
+	a.consumers[o.Name] = c
+	a.mu.Unlock()
+	a.must(t, op, o.args(), nil)
+	return c
+}
+
+// Stop shuts the consumer down, which commits its offsets.
+func (c *Consumer) Stop(t testing.TB) {
+	t.Helper()
+	c.agent.stop(t, c.name)
+}
+
+func (c *Consumer) add(m Message) {
+	c.mu.Lock()
+	c.all = append(c.all, m)
+	close(c.changed)
+	c.changed = make(chan struct{})
+	c.mu.Unlock()
+}
+
+// Messages returns what has come so far, in the order in which the agent reported it.
+func (c *Consumer) Messages() []Message {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.all[:len(c.all):len(c.all)]
+}
+
+// Changed is closed at the next message.
+func (c *Consumer) Changed() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changed
+}
+
+// Await waits until the condition holds for all that has come, and returns that. It fails the test after a time that
+// covers a client's slowest routine, a rebalance and a route refresh of half a minute each.
+func (c *Consumer) Await(t testing.TB, what string, met func([]Message) bool) []Message {
+	t.Helper()
+	return c.AwaitWithin(t, 75*time.Second, what, met)
+}
+
+// AwaitWithin is Await with a time of its own.
+func (c *Consumer) AwaitWithin(t testing.TB, limit time.Duration, what string, met func([]Message) bool) []Message {
+	t.Helper()
+	timeout := time.After(limit)
+	for {
+		changed := c.Changed()
+		all := c.Messages()
+		if met(all) {
+			return all
+		}
+		select {
+		case <-changed:
+		case <-c.agent.process.Done():
+			t.Fatalf("consumer %s: await %s: the agent ended; its log ends:\n%s", c.name, what, c.agent.process.Tail())
+		case <-timeout:
+			t.Fatalf("consumer %s: no %s within %v; got %s", c.name, what, limit, Summary(all))
+		}
+	}
+}
+
+// Bodies waits until messages with all these bodies have come, in any order, and returns everything that came.
+func (c *Consumer) Bodies(t testing.TB, bodies ...string) []Message {
+	t.Helper()
+	return c.Await(t, fmt.Sprintf("messages %.200q", bodies), func(all []Message) bool {
+		return len(Lacking(all, bodies)) == 0
+	})
+}
+
+// Lacking returns the bodies that no message has.
+func Lacking(all []Message, bodies []string) []string {
+	have := make(map[string]bool, len(all))
+	for _, m := range all {
+		have[m.Body] = true
+	}
+	var lacking []string
+	for _, body := range bodies {
+		if !have[body] {
+			lacking = append(lacking, body)
+		}
+	}
+	return lacking
+}
+
+// Summary lists the messages in short.
+func Summary(all []Message) string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%d messages:", len(all))
+	for i, m := range all {
+		if i == 100 {
+			s.WriteString(" ...")
+			break
+		}
+		fmt.Fprintf(&s, " %.20q@%d/%d", m.Body, m.Queue, m.Offset)
+	}
+	return s.String()
+}

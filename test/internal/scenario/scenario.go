@@ -1,0 +1,188 @@
+// Package scenario is what a stock RocketMQ client must be able to do with weir, once for all clients.
+//
+// Run starts one broker and two processes of the client. The scenarios of the first part run side by side on them, each
+// with topics and groups of its own; most of their time is spent waiting for a client's timers. Then the second process
+// is killed, then the broker is restarted under the living clients, and at last groups go on where they were.
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/weirmq/weir/test/internal/agent"
+	"github.com/weirmq/weir/test/internal/raw"
+	"github.com/weirmq/weir/test/internal/sut"
+)
+
+// world is what the scenarios share.
+type world struct {
+	kind   agent.Kind
+	broker *sut.Broker
+	first  *agent.Agent
+	second *agent.Agent
+	sender *agent.Producer // in the first process
+}
+
+// part is a scenario. needsJava marks what the Go client cannot do.
+type part struct {
+	name      string
+	needsJava bool
+	run       func(*testing.T, *world)
+}
+
+// Run runs all scenarios with one kind of client.
+func Run(t *testing.T, kind agent.Kind) {
+	kind.Need(t)
+	w := &world{kind: kind, broker: sut.Start(t, sut.Options{})}
+	w.first = agent.Start(t, kind, "first")
+	w.second = agent.Start(t, kind, "second")
+	w.sender = w.first.Producer(t, agent.ProducerOptions{Name: "sender", Group: "sender-group", NameServer: w.broker.NameServer()})
+
+	// These two outlive the first part: what they watch happens in the later ones.
+	pair := startPair(t, w)
+	reconnecting := startReconnecting(t, w)
+
+	t.Run("steady", func(t *testing.T) {
+		for _, p := range steady {
+			if p.needsJava && !kind.IsJava() {
+				continue // the Go client has no such call
+			}
+			t.Run(p.name, func(t *testing.T) {
+				t.Parallel()
+				p.run(t, w)
+			})
+		}
+		t.Run("rebalance to two", func(t *testing.T) {
+			t.Parallel()
+			pair.split(t, w)
+		})
+	})
+	t.Run("kill one of two", func(t *testing.T) { pair.kill(t, w) })
+	t.Run("restart the broker", func(t *testing.T) { reconnecting.restart(t, w) })
+}
+
+var steady = []part{
+	{name: "send", run: send},
+	{name: "send to a new topic", run: sendToNewTopic},
+	{name: "send through the fast port", needsJava: true, run: sendThroughFastPort},
+	{name: "refusals", needsJava: true, run: refusals},
+	{name: "tags", run: tags},
+	{name: "tags of equal hash", run: collidingTags},
+	{name: "orderly", run: orderly},
+	{name: "broadcast", run: broadcast},
+	{name: "retry and dead letter", run: retry},
+	{name: "poll", run: poll},
+	{name: "pull", run: pull},
+	{name: "offsets of a queue", needsJava: true, run: queueOffsets},
+	{name: "view by id", needsJava: true, run: view},
+	{name: "start of a new group", run: newGroup},
+}
+
+// consumer fills in what all consumers have in common.
+func (w *world) consumer(name, topic string) agent.ConsumerOptions {
+	return agent.ConsumerOptions{Name: name, Group: name + "-group", NameServer: w.broker.NameServer(), Topic: topic}
+}
+
+// topic creates a topic through the judges' own client.
+func (w *world) topic(t *testing.T, name string, queues int) {
+	t.Helper()
+	w.raw(t, func(ctx context.Context, c *raw.Conn) error { return c.CreateTopic(ctx, name, queues) })
+}
+
+// raw runs something with a fresh connection to the broker.
+func (w *world) raw(t *testing.T, do func(context.Context, *raw.Conn) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	conn, err := raw.Dial(ctx, w.broker.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := do(ctx, conn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stored reads what a topic's queues hold, past all clients.
+func (w *world) stored(t *testing.T, topic string, queues int) []*raw.Record {
+	t.Helper()
+	var all []*raw.Record
+	w.raw(t, func(ctx context.Context, c *raw.Conn) error {
+		for queue := range queues {
+			records, err := c.ReadQueue(ctx, topic, queue)
+			if err != nil {
+				return err
+			}
+			all = append(all, records...)
+		}
+		return nil
+	})
+	return all
+}
+
+// awaitStored waits until a topic holds so many messages.
+func (w *world) awaitStored(t *testing.T, topic string, queues, count int) []*raw.Record {
+	t.Helper()
+	limit := time.Now().Add(time.Minute)
+	for {
+		records := w.stored(t, topic, queues)
+		if len(records) >= count {
+			return records
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("%s holds %d messages after a minute, want %d", topic, len(records), count)
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+}
+
+// awaitCommitted waits until the offsets that a group has committed for a topic add up to a total. Clients commit
+// without waiting for an answer, so what they have sent may take effect a little later.
+func (w *world) awaitCommitted(t *testing.T, group, topic string, queues int, total int64) {
+	t.Helper()
+	limit := time.Now().Add(time.Minute)
+	for {
+		var sum int64
+		w.raw(t, func(ctx context.Context, c *raw.Conn) error {
+			for queue := range queues {
+				offset, err := c.QueryOffset(ctx, group, topic, queue)
+				if err != nil {
+					return err
+				}
+				sum += offset
+			}
+			return nil
+		})
+		if sum == total {
+			return
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("group %s committed %d of %s after a minute, want %d", group, sum, topic, total)
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+}
+
+func (w *world) place(queue int) agent.Place {
+	return agent.Place{Broker: w.broker.Name(), Queue: queue}
+}
+
+// numbered makes messages whose bodies are a prefix and numbers from first on.
+func numbered(prefix string, first, count int) []agent.Outgoing {
+	all := make([]agent.Outgoing, count)
+	for i := range all {
+		all[i].Body = fmt.Sprintf("%s-%d", prefix, first+i)
+	}
+	return all
+}
+
+func bodies(messages []agent.Outgoing) []string {
+	all := make([]string, len(messages))
+	for i, m := range messages {
+		all[i] = m.Body
+	}
+	return all
+}

@@ -1,0 +1,118 @@
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.rocketmq.client.consumer.DefaultLitePullConsumer;
+import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
+import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
+import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
+import org.apache.rocketmq.common.message.MessageExt;
+
+/** Consumers that report every message they get as an event. */
+final class Consumers {
+    private Consumers() {}
+
+    static void register(Map<String, Agent.Work> works) {
+        works.put("push", Consumers::push);
+        works.put("poll", Consumers::poll);
+    }
+
+    private static Map<String, Object> push(Order order) throws Exception {
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(order.text("group"));
+        consumer.setNamesrvAddr(order.text("nameServer"));
+        consumer.setInstanceName(order.text("name"));
+        consumer.setConsumeFromWhere(from(order));
+        if (order.has("fromTime")) {
+            consumer.setConsumeTimestamp(order.text("fromTime"));
+        }
+        if (order.flag("broadcast")) {
+            // Through the enum's own class: it moved to another package in 5.x.
+            Enum<?> model = consumer.getMessageModel();
+            DefaultMQPushConsumer.class.getMethod("setMessageModel", model.getDeclaringClass())
+                .invoke(consumer, Enum.valueOf(model.getDeclaringClass(), "BROADCASTING"));
+        }
+        consumer.setMaxReconsumeTimes((int) order.number("maxReconsume", -1));
+        consumer.setPersistConsumerOffsetInterval(1000);
+        consumer.setPollNameServerInterval(1000);
+        consumer.setHeartbeatBrokerInterval(5000);
+        consumer.setAwaitTerminationMillisWhenShutdown(10_000); // or what is just being consumed would come again
+        consumer.setConsumeMessageBatchMaxSize(1);
+        consumer.setSuspendCurrentQueueTimeMillis(100);
+        consumer.subscribe(order.text("topic"), order.text("expression", "*"));
+        Verdict verdict = new Verdict();
+        String name = order.text("name");
+        if (order.flag("orderly")) {
+            consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
+                boolean done = verdict.take(name, messages.get(0));
+                return done ? ConsumeOrderlyStatus.SUCCESS : ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT;
+            });
+        } else {
+            consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+                boolean done = verdict.take(name, messages.get(0));
+                return done ? ConsumeConcurrentlyStatus.CONSUME_SUCCESS : ConsumeConcurrentlyStatus.RECONSUME_LATER;
+            });
+        }
+        consumer.start();
+        Agent.keep(order, consumer::shutdown);
+        return Map.of();
+    }
+
+    private static ConsumeFromWhere from(Order order) {
+        return switch (order.text("from", "first")) {
+            case "first" -> ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET;
+            case "last" -> ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET;
+            case "time" -> ConsumeFromWhere.CONSUME_FROM_TIMESTAMP;
+            default -> throw new IllegalArgumentException("unknown start");
+        };
+    }
+
+    /** Reports a message and decides: the property "fail" says how many of its deliveries fail. */
+    private static final class Verdict {
+        private final Map<String, Integer> failures = new ConcurrentHashMap<>();
+
+        boolean take(String consumer, MessageExt m) {
+            event(consumer, m);
+            String fail = m.getUserProperty("fail");
+            return fail == null || failures.merge(m.getMsgId(), 1, Integer::sum) > Integer.parseInt(fail);
+        }
+    }
+
+    private static void event(String consumer, MessageExt m) {
+        Map<String, Object> e = Messages.write(m);
+        e.put("event", "message");
+        e.put("consumer", consumer);
+        Agent.emit(e);
+    }
+
+    private static Map<String, Object> poll(Order order) throws Exception {
+        DefaultLitePullConsumer consumer = new DefaultLitePullConsumer(order.text("group"));
+        consumer.setNamesrvAddr(order.text("nameServer"));
+        consumer.setInstanceName(order.text("name"));
+        consumer.setConsumeFromWhere(from(order));
+        consumer.setAutoCommit(false);
+        consumer.setPollNameServerInterval(1000);
+        consumer.setHeartbeatBrokerInterval(5000);
+        consumer.subscribe(order.text("topic"), order.text("expression", "*"));
+        consumer.start();
+        AtomicBoolean running = new AtomicBoolean(true);
+        Thread thread = new Thread(() -> {
+            while (running.get()) {
+                List<MessageExt> messages = consumer.poll(200);
+                messages.forEach(m -> event(order.text("name"), m));
+                if (!messages.isEmpty()) {
+                    consumer.commitSync();
+                }
+            }
+        });
+        thread.start();
+        Agent.keep(order, () -> {
+            running.set(false);
+            thread.join();
+            consumer.shutdown();
+        });
+        return Map.of();
+    }
+}

@@ -1,0 +1,56 @@
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Random;
+import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageClientExt;
+import org.apache.rocketmq.common.message.MessageExt;
+
+/** Messages as the test writes and reads them. */
+final class Messages {
+    private Messages() {}
+
+    /** "body" is text; "size" instead of it asks for so many bytes that no compression shortens. */
+    static Message read(String topic, Order order) {
+        byte[] body = order.text("body", "").getBytes(StandardCharsets.UTF_8);
+        int size = (int) order.number("size", 0);
+        if (size > 0) {
+            body = new byte[size];
+            new Random(size).nextBytes(body);
+        }
+        Message m = new Message(topic, body);
+        if (order.has("tags")) {
+            m.setTags(order.text("tags"));
+        }
+        if (order.has("keys")) {
+            m.setKeys(order.text("keys"));
+        }
+        m.setFlag((int) order.number("flag", 0));
+        order.map("properties").forEach(m::putUserProperty);
+        return m;
+    }
+
+    static Map<String, Object> write(MessageExt m) {
+        Map<String, Object> e = new LinkedHashMap<>();
+        e.put("topic", m.getTopic());
+        e.put("queue", m.getQueueId());
+        e.put("offset", m.getQueueOffset());
+        e.put("msgId", m.getMsgId());
+        if (m instanceof MessageClientExt c) {
+            e.put("offsetMsgId", c.getOffsetMsgId());
+        }
+        e.put("flag", m.getFlag());
+        e.put("reconsumeTimes", m.getReconsumeTimes());
+        e.put("storedAt", m.getStoreTimestamp());
+        e.put("size", m.getBody().length);
+        e.put("hash", Arrays.hashCode(m.getBody()));
+        if (m.getBody().length <= 16 << 10) {
+            e.put("body", new String(m.getBody(), StandardCharsets.UTF_8));
+        }
+        e.put("tags", m.getTags() == null ? "" : m.getTags());
+        e.put("keys", m.getKeys() == null ? "" : m.getKeys());
+        e.put("properties", m.getProperties());
+        return e;
+    }
+}
