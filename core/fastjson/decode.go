@@ -1,6 +1,7 @@
 package fastjson
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -40,6 +41,8 @@ type decoder struct {
 	fields fieldCache
 }
 
+var rawType = reflect.TypeFor[Raw]()
+
 func (d *decoder) value(rv reflect.Value) error {
 	c := d.space()
 	if rv.Kind() == reflect.Pointer {
@@ -51,6 +54,14 @@ func (d *decoder) value(rv reflect.Value) error {
 			rv.Set(d.fresh(rv.Type().Elem()).Addr())
 		}
 		return d.value(rv.Elem())
+	}
+	if rv.Type() == rawType {
+		from := d.at
+		if err := d.skip(); err != nil {
+			return err
+		}
+		rv.SetBytes(bytes.Clone(d.b[from:d.at]))
+		return nil
 	}
 	if rv.CanAddr() {
 		if u, ok := rv.Addr().Interface().(json.Unmarshaler); ok {

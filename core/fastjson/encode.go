@@ -99,6 +99,12 @@ func (e *encoder) value(v reflect.Value) error {
 // own lets types write themselves.
 func (e *encoder) own(v reflect.Value) (done bool, err error) {
 	switch t := v.Type(); {
+	case t == rawType:
+		if v.Len() == 0 {
+			e.out = append(e.out, "null"...)
+		}
+		e.out = append(e.out, v.Bytes()...)
+		return true, nil
 	case t.Implements(marshalerType):
 		b, err := v.Interface().(json.Marshaler).MarshalJSON()
 		if len(b) == 0 {

@@ -147,6 +147,24 @@ func TestUnmarshal(t *testing.T) {
 	}
 }
 
+func TestRaw(t *testing.T) {
+	var v struct {
+		A map[string]Raw `json:"a"`
+		B Raw            `json:"b"`
+	}
+	in := `{"a":{"x":{{ "topic":'t'}:1, 2:3},"y":5},"b":[1, 2]}`
+	if err := Unmarshal([]byte(in), &v); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := Marshal(&v); err != nil || string(out) != in {
+		t.Errorf("%s %v, want %s", out, err, in)
+	}
+	v.B = nil
+	if out, _ := Marshal(&v.B); string(out) != "null" {
+		t.Errorf("%s", out)
+	}
+}
+
 func TestUnmarshalErrors(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"n":2147483648}`:             `read json: byte 5: "2147483648" is no int32`,
