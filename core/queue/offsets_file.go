@@ -1,18 +1,15 @@
 package queue
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/weirmq/weir/core/fastjson"
 	"github.com/weirmq/weir/core/internal/vfs"
 	"github.com/weirmq/weir/core/message"
 )
@@ -78,7 +75,10 @@ func (o *Offsets) Save() error {
 	if !dirty {
 		return nil
 	}
-	err := o.write(o.encode())
+	data, err := o.encode()
+	if err == nil {
+		err = o.write(data)
+	}
 	if err != nil {
 		o.shards[0].dirty.Store(true)
 		return fmt.Errorf("save consumer offsets: %w", err)
@@ -109,53 +109,25 @@ func (o *Offsets) complain(err error) {
 	}
 }
 
-func (o *Offsets) encode() []byte {
-	type row struct {
-		key    string
-		values []queueOffset
-	}
-	var rows []row
-	o.each(func(k progressKey, p *progress) {
-		if values := sortedOffsets(p.values()); len(values) > 0 {
-			rows = append(rows, row{k.String(), values})
-		}
-	})
-	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.key, b.key) })
-	b := []byte("{\n\t\"offsetTable\":{")
-	for i, r := range rows {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, "\n\t\t"...)
-		b = appendJSONString(b, r.key)
-		b = append(b, ":{"...)
-		for j, v := range r.values {
-			if j > 0 {
-				b = append(b, ',')
-			}
-			b = strconv.AppendInt(b, int64(v.id), 10)
-			b = append(b, ':')
-			b = strconv.AppendInt(b, int64(v.at), 10)
-		}
-		b = append(b, "\n\t\t}"...)
-	}
-	if len(rows) > 0 {
-		b = append(b, "\n\t"...)
-	}
-	return append(b, "}\n}"...)
+// offsetTable is the file's content.
+type offsetTable struct {
+	OffsetTable map[string]map[message.QueueID]message.Offset `json:"offsetTable"`
 }
 
-func appendJSONString(dst []byte, s string) []byte {
-	q, _ := json.Marshal(s) // a string always has a JSON form
-	return append(dst, q...)
+func (o *Offsets) encode() ([]byte, error) {
+	t := offsetTable{map[string]map[message.QueueID]message.Offset{}}
+	o.each(func(k progressKey, p *progress) {
+		if values := p.values(); len(values) > 0 {
+			t.OffsetTable[k.String()] = values
+		}
+	})
+	return fastjson.AppendFile(nil, t)
 }
 
 // decode fills the table from a file's content. It leaves the table alone when it fails.
 func (o *Offsets) decode(data []byte) error {
-	var f struct {
-		OffsetTable map[string]map[message.QueueID]int64 `json:"offsetTable"`
-	}
-	if err := json.Unmarshal(quoteBareKeys(data), &f); err != nil {
+	var f offsetTable
+	if err := fastjson.Unmarshal(data, &f); err != nil {
 		return err
 	}
 	for name, offsets := range f.OffsetTable {
@@ -167,43 +139,8 @@ func (o *Offsets) decode(data []byte) error {
 		k := progressKey{topic: topic, group: group}
 		s := o.shard(k)
 		for id, at := range offsets {
-			o.cell(s, k, id).Store(at)
+			o.cell(s, k, id).Store(int64(at))
 		}
 	}
 	return nil
-}
-
-// quoteBareKeys puts quotes around the bare integers that fastjson writes as keys.
-func quoteBareKeys(data []byte) []byte {
-	out := make([]byte, 0, len(data)+len(data)/8)
-	inString, keyMayFollow := false, false
-	for i := 0; i < len(data); i++ {
-		c := data[i]
-		switch {
-		case inString:
-			if c == '\\' && i+1 < len(data) {
-				out = append(out, c)
-				i++
-				c = data[i]
-			} else if c == '"' {
-				inString = false
-			}
-		case c == '"':
-			inString, keyMayFollow = true, false
-		case c == '{' || c == ',':
-			keyMayFollow = true
-		case keyMayFollow && (c == '-' || c >= '0' && c <= '9'):
-			end := i + 1
-			for end < len(data) && data[end] >= '0' && data[end] <= '9' {
-				end++
-			}
-			out = append(out, '"')
-			out = append(out, data[i:end]...)
-			c, i, keyMayFollow = '"', end-1, false
-		case c != ' ' && c != '\t' && c != '\r' && c != '\n':
-			keyMayFollow = false
-		}
-		out = append(out, c)
-	}
-	return out
 }
