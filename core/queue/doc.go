@@ -30,7 +30,7 @@
 //
 // # Locks
 //
-// No lock of this package is held while another package's code runs, with two exceptions that take no locks of ours:
-// the clock and the program that looks at an arriving message. Within the package, a queue's waiting list is locked
-// inside no other lock; Clients.mu comes before nothing.
+// No lock of this package is held while another package's code runs, with exceptions that take none of ours: the clock,
+// Session.Alive, and the program that looks at an arriving message. Within the package a waiting list's shard is locked
+// before waiting.mu, an offset's shard before its progress; no other two locks are held together.
 package queue

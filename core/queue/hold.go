@@ -21,6 +21,8 @@ type waiting struct {
 	seed   maphash.Seed
 	count  atomic.Int64
 	shards [waitShards]waitShard
+	// sessions has every holder that is in a list once more.
+	sessions sessionHolds
 
 	// woken are pulls to be answered by the waker.
 	mu     sync.Mutex // guards woken and ended
@@ -42,12 +44,16 @@ type waitList struct{ holders []*holder }
 // holder is one held pull. Whoever removes it from its list, under the shard's lock, owns it.
 type holder struct {
 	r        *transport.Pull
+	session  transport.Session
+	queue    message.QueueKey
 	prog     *program // counted in
 	deadline time.Time
+	slot     int // in its session's list, guarded by that
 }
 
 func (w *waiting) init(limit int) {
 	w.max, w.seed, w.signal = int64(limit), maphash.MakeSeed(), make(chan struct{}, 1)
+	w.sessions.init()
 	for i := range w.shards {
 		w.shards[i].queues = map[message.QueueKey]*waitList{}
 	}
@@ -67,12 +73,14 @@ func (p *Pulls) hold(r *transport.Pull, prog *program) bool {
 		return false
 	}
 	timeout := min(max(r.SuspendTimeout, 0), p.set.Config.HoldMax)
-	h := &holder{r: r, prog: prog, deadline: p.set.Clock.Now().Add(timeout)}
 	q, wanted := queueOf(r), r.Offset
+	h := &holder{r: r, session: r.Caller.Session, queue: q, prog: prog, deadline: p.set.Clock.Now().Add(timeout)}
+	w.sessions.add(h)
 	s := w.shard(q)
 	s.mu.Lock()
 	if w.isEnded() {
 		s.mu.Unlock()
+		w.sessions.remove(h)
 		w.count.Add(-1)
 		return false
 	}
@@ -141,7 +149,8 @@ func (w *waiting) takeLocked(s *waitShard, q message.QueueKey, list *waitList, t
 // answerHeld answers a pull that has been taken off its list, or drops it when its connection is gone.
 func (p *Pulls) answerHeld(h *holder) {
 	h.prog.release()
-	if !h.r.Caller.Session.Alive() {
+	p.wait.sessions.remove(h)
+	if !h.session.Alive() {
 		return
 	}
 	p.again(context.Background(), h.r)
@@ -171,7 +180,8 @@ func (p *Pulls) Stop(ctx context.Context) error {
 	}
 	for _, h := range left {
 		h.prog.release()
-		if h.r.Caller.Session.Alive() {
+		w.sessions.remove(h)
+		if h.session.Alive() {
 			h.r.Reply.PullDone(h.r)
 		}
 	}
@@ -201,7 +211,7 @@ func (p *Pulls) Sweep() {
 			s.mu.Lock()
 			if list := s.queues[q]; list != nil {
 				taken = p.wait.takeLocked(s, q, list, taken, func(h *holder) bool {
-					return high > h.r.Offset || !now.Before(h.deadline) || !h.r.Caller.Session.Alive()
+					return high > h.r.Offset || !now.Before(h.deadline) || !h.session.Alive()
 				})
 			}
 			s.mu.Unlock()
