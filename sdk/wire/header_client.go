@@ -119,9 +119,7 @@ type QueryMessageHeader struct {
 }
 
 func (x *QueryMessageHeader) fields(f *form) {
-	if !f.write || x.UniqueKey {
-		f.flag("_UNIQUE_KEY_QUERY", &x.UniqueKey)
-	}
+	f.flag("_UNIQUE_KEY_QUERY", &x.UniqueKey)
 	f.int64("beginTimestamp", &x.BeginTimestamp)
 	f.int64("endTimestamp", &x.EndTimestamp)
 	f.text("key", &x.Key)

@@ -66,12 +66,15 @@ func text(b []byte) string {
 }
 
 // same says in words how h differs from want, or "". Fields that are null or, in the binary header, empty don't count.
-func same(h *Header, want *plain) string {
+func same(h *Header, want *plain) string { return differs(h, want, h.Type == Binary) }
+
+// differs is same with a choice whether an empty text and none are alike.
+func differs(h *Header, want *plain, emptyIsNull bool) string {
 	lang := "OTHER"
 	if want.Language != nil {
 		lang = *want.Language
 	}
-	empty := func(s string) bool { return h.Type == Binary && s == "" }
+	empty := func(s string) bool { return emptyIsNull && s == "" }
 	switch {
 	case h.Code != want.Code:
 		return "code"
@@ -83,7 +86,7 @@ func same(h *Header, want *plain) string {
 		return "opaque"
 	case h.Flag != want.Flag:
 		return "flag"
-	case want.Remark == nil && h.Remark != nil:
+	case want.Remark == nil && h.Remark != nil && !empty(text(h.Remark)):
 		return "remark"
 	case want.Remark != nil && !empty(*want.Remark) && text(h.Remark) != *want.Remark:
 		return "remark"
@@ -98,7 +101,13 @@ func same(h *Header, want *plain) string {
 			return "ext " + k
 		}
 	}
-	if h.Unique(); len(h.Ext) != n {
+	h.Unique()
+	for _, f := range h.Ext {
+		if !empty(string(f.Value)) {
+			n--
+		}
+	}
+	if n != 0 {
 		return "number of ext fields"
 	}
 	return ""
