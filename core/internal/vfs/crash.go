@@ -104,12 +104,24 @@ func (c Crash) survivor(n *memNode) []byte {
 	for _, w := range n.pending {
 		switch {
 		case c.happens(c.KeepWrite):
-			data = redo(data, w)
+			data = reapply(data, w, w)
 		case !w.truncate && c.happens(c.TearWrite):
 			data = c.tear(data, w)
 		}
 	}
 	return data
+}
+
+// reapply applies part, the whole of w or a piece of it, after the changes before it may have been lost. Only a write
+// that made the file longer then does so now: the size is metadata of its own, and bytes behind it are not seen.
+func reapply(data []byte, w, part memWrite) []byte {
+	if room := int64(len(data)) - part.off; !w.truncate && w.newSize == w.oldSize && room < int64(len(part.data)) {
+		part.data = part.data[:max(room, 0)]
+		if len(part.data) == 0 {
+			return data
+		}
+	}
+	return redo(data, part)
 }
 
 // tear applies a random part of w: each sector is there or not, and one is there up to some byte.
@@ -127,7 +139,7 @@ func (c Crash) tear(data []byte, w memWrite) []byte {
 			keep, stop = cut > at, cut
 		}
 		if keep {
-			data = redo(data, memWrite{off: at, data: w.data[at-w.off : stop-w.off]})
+			data = reapply(data, w, memWrite{off: at, data: w.data[at-w.off : stop-w.off]})
 		}
 		at = next
 	}

@@ -189,3 +189,22 @@ func TestClonesAreIndependent(t *testing.T) {
 		}
 	}
 }
+
+// TestLostSizeHidesLaterWrites grows a file without syncing and writes inside it: if the growth is lost, the write cannot
+// make a file of another size.
+func TestLostSizeHidesLaterWrites(t *testing.T) {
+	m := vfs.NewMem(nil)
+	f, err := m.Open("/f", vfs.Create)
+	must(t, err)
+	must(t, m.SyncDir("/"))
+	must(t, f.Truncate(4096))
+	_, err = f.WriteAt([]byte("inside"), 1000)
+	must(t, err)
+	seen := map[int]bool{}
+	for seed := range uint64(60) {
+		seen[len(get(t, m.CrashClone(vfs.RandomCrash(seed)), "/f"))] = true
+	}
+	if len(seen) != 2 || !seen[0] || !seen[4096] {
+		t.Fatalf("sizes after a crash: %v", seen)
+	}
+}
