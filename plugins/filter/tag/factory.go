@@ -14,9 +14,11 @@ type Factory struct{}
 var _ filter.Factory = Factory{}
 
 // Type returns the name in broker.yaml.
-func (Factory) Type() plugin.Type           { return Type }
+func (Factory) Type() plugin.Type { return Type }
+
 // DefaultConfig returns a *Config.
-func (Factory) DefaultConfig() any          { return &Config{} }
+func (Factory) DefaultConfig() any { return &Config{} }
+
 // Stability says that the plugin is settled.
 func (Factory) Stability() plugin.Stability { return plugin.Stable }
 
