@@ -13,6 +13,8 @@ import (
 type Options struct {
 	// SizeKey is the configuration key that sets the segment size, named when a file has another size. May be empty.
 	SizeKey string
+	// SizeUnit is how many bytes 1 in SizeKey's value stands for; 0 means 1. A key that counts entries has their size.
+	SizeUnit int64
 	// ReadOnly changes nothing on the disk: writing methods return ErrReadOnly, an empty last file is passed over.
 	ReadOnly bool
 	// DeferNames leaves it to the next Datasync to make a new file and its directory durable, instead of syncing at
@@ -93,10 +95,12 @@ func (f *Files) wrongSize(e vfs.FileInfo, entries []vfs.FileInfo) string {
 			return reason + "; move the file away if it does not belong here" + f.keyHint()
 		}
 	}
-	if f.opts.SizeKey == "" {
-		return reason + "; the store was written with another segment size"
+	reason += "; if the store was written with that segment size, "
+	unit := max(f.opts.SizeUnit, 1)
+	if f.opts.SizeKey == "" || e.Size == 0 || e.Size%unit != 0 {
+		return reason + "open it with that size"
 	}
-	return fmt.Sprintf("%s; the store was written with another segment size: set %s to %d", reason, f.opts.SizeKey, e.Size)
+	return fmt.Sprintf("%sset %s to %d", reason, f.opts.SizeKey, e.Size/unit)
 }
 
 func (f *Files) keyHint() string {

@@ -73,7 +73,7 @@ func TestOpenRefusesAndTouchesNothing(t *testing.T) {
 		{"directory", map[string]int64{first: -1}, first,
 			"is not a segment (a file named by 20 digits); neither we nor RocketMQ start with it here: move it away"},
 		{"all of another size", map[string]int64{first: 1024, FileName(1024): 1024}, first,
-			"has 1024 bytes, a segment must have exactly 4096; the store was written with another segment size: set store.segment_size to 1024"},
+			"has 1024 bytes, a segment must have exactly 4096; if the store was written with that segment size, set store.segment_size to 1024"},
 		{"one of another size", map[string]int64{first: 4096, second: 4095}, second,
 			"has 4095 bytes, a segment must have exactly 4096; move the file away if it does not belong here (the size is set by store.segment_size)"},
 		{"empty before the last", map[string]int64{first: 4096, second: 0, third: 4096}, second,
@@ -110,6 +110,27 @@ func TestOpenRefusesAndTouchesNothing(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestWrongSizeNamesTheKeyInItsUnit(t *testing.T) {
+	cases := []struct {
+		size int64
+		opts Options
+		want string
+	}{
+		{2000, Options{SizeKey: "store.consume_queue_entries", SizeUnit: 20}, "set store.consume_queue_entries to 100"},
+		{2010, Options{SizeKey: "store.consume_queue_entries", SizeUnit: 20}, "open it with that size"},
+		{2000, Options{SizeKey: "store.segment_size"}, "set store.segment_size to 2000"},
+		{2000, Options{}, "open it with that size"},
+	}
+	for _, c := range cases {
+		m := vfs.NewMem(nil)
+		lay(t, m, "/d", map[string]int64{FileName(0): c.size})
+		_, err := OpenDir(m, "/d", 6000, c.opts)
+		if err == nil || !strings.HasSuffix(err.Error(), "; if the store was written with that segment size, "+c.want) {
+			t.Errorf("%d bytes, %+v: %v", c.size, c.opts, err)
+		}
 	}
 }
 
