@@ -31,6 +31,7 @@ type fakeLog struct {
 	lends    atomic.Int64
 	lent     atomic.Int64 // references out
 	entryErr error
+	onBounds func() // called before each look at a queue's bounds
 }
 
 type fakeQueue struct {
@@ -99,6 +100,9 @@ func (l *fakeLog) setEntry(q message.QueueKey, o message.Offset, e message.Entry
 }
 
 func (l *fakeLog) Bounds(q message.QueueKey) (low, high message.Offset, ok bool) {
+	if l.onBounds != nil {
+		l.onBounds()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	fq := l.queues[q]

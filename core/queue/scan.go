@@ -117,7 +117,7 @@ func (s *scan) answer() {
 	case s.next == r.Offset:
 		// The index file is missing: the next one may be there.
 		per := message.Offset(s.p.set.IndexFileEntries)
-		r.Code, r.Remark, r.NextBeginOffset = message.PullNotFound, statusFoundNull, (r.Offset/per+1)*per
+		r.Code, r.Remark, r.NextBeginOffset = message.PullNotFound, statusFoundNull, min((r.Offset/per+1)*per, s.high)
 	case s.gone:
 		r.Code, r.Remark = message.PullRetryImmediately, statusRemoving
 	default:

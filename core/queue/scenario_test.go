@@ -1,0 +1,408 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirmq/weir/core/filter"
+	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/transport"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the results of scenarios into their files")
+
+// TestScenarios runs the files testdata/*.txt. A file is a list of commands, each at the beginning of a line, and below
+// each, indented, what it shows. Words with an = set something; # begins a comment. With -rewrite the results are written
+// into the files, to be read before they are committed. The commands are explained in testdata/README.md.
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := newScenario(t).play(string(text))
+			if *rewrite {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			compareLines(t, string(text), got)
+		})
+	}
+}
+
+func compareLines(t *testing.T, want, got string) {
+	t.Helper()
+	if want == got {
+		return
+	}
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range max(len(w), len(g)) {
+		var a, b string
+		if i < len(w) {
+			a = w[i]
+		}
+		if i < len(g) {
+			b = g[i]
+		}
+		if a != b {
+			t.Fatalf("line %d:\nthe file has  %q\nit should be  %q", i+1, a, b)
+		}
+	}
+}
+
+type scenario struct {
+	t       *testing.T
+	w       *world
+	clients map[string]*fakeSession
+	pulls   map[*transport.Pull]string
+	order   int
+	answers replies
+	elapsed time.Duration
+}
+
+func newScenario(t *testing.T) *scenario {
+	return &scenario{t: t, w: newWorld(t, nil), clients: map[string]*fakeSession{}, pulls: map[*transport.Pull]string{}}
+}
+
+func (s *scenario) play(text string) string {
+	var out strings.Builder
+	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		if strings.HasPrefix(line, " ") {
+			continue // a result, made anew
+		}
+		out.WriteString(line + "\n")
+		command, _, _ := strings.Cut(line, "#")
+		words := strings.Fields(command)
+		if len(words) == 0 {
+			continue
+		}
+		for _, l := range append(s.run(words), s.observed()...) {
+			out.WriteString("  " + l + "\n")
+		}
+	}
+	return out.String()
+}
+
+// args splits words into those with = and the others.
+type args struct {
+	t     *testing.T
+	words []string
+	set   map[string]string
+	subs  []string
+}
+
+func parseArgs(t *testing.T, words []string) args {
+	a := args{t: t, set: map[string]string{}}
+	for _, w := range words {
+		k, v, ok := strings.Cut(w, "=")
+		switch {
+		case !ok:
+			a.words = append(a.words, w)
+		case k == "sub":
+			a.subs = append(a.subs, v)
+		default:
+			a.set[k] = v
+		}
+	}
+	return a
+}
+
+func (a args) int(key string, fallback int64) int64 {
+	v, ok := a.set[key]
+	if !ok {
+		return fallback
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil {
+		a.t.Fatalf("%s: %v", key, err)
+	}
+	return n
+}
+
+func (a args) queue() message.QueueKey {
+	n, err := strconv.Atoi(a.words[1])
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return message.QueueKey{Topic: a.words[0], ID: message.QueueID(n)}
+}
+
+func perm(word string) int32 {
+	var p int32
+	if strings.Contains(word, "R") {
+		p |= 4
+	}
+	if strings.Contains(word, "W") {
+		p |= 2
+	}
+	return p
+}
+
+func (s *scenario) client(name string) *fakeSession {
+	if s.clients[name] == nil {
+		s.clients[name] = session(len(s.clients))
+	}
+	return s.clients[name]
+}
+
+func (s *scenario) run(words []string) []string {
+	a := parseArgs(s.t, words[1:])
+	switch words[0] {
+	case "topic":
+		n := int32(a.int("queues", 4))
+		s.w.topics.set(transport.TopicConfig{Name: a.words[0], ReadQueues: int32(a.int("read", int64(n))), WriteQueues: n,
+			Perm: perm(cmp.Or(a.set["perm"], "RW"))})
+	case "broker":
+		s.w.perm = message.Perm(perm(a.set["perm"]))
+	case "group":
+		g := plainGroup(a.words[0])
+		g.ConsumeEnable = a.set["consume"] != "off"
+		g.ConsumeBroadcastEnable = a.set["broadcast"] != "off"
+		g.NotifyConsumerIDsChanged = a.set["notify"] != "off"
+		s.w.groups.set(g)
+	case "heartbeat":
+		return s.heartbeat(a)
+	case "unregister":
+		s.w.clients.Unregister(s.client(a.words[0]), a.set["producer"], a.set["group"])
+	case "disconnect":
+		c := s.client(a.words[0])
+		c.dead.Store(true)
+		s.w.pulls.SessionClosed(c)
+		s.w.clients.SessionClosed(c)
+		delete(s.clients, a.words[0])
+	case "members":
+		ids, err := s.w.clients.Consumers(a.set["group"])
+		return result(err, strings.Join(ids, " "))
+	case "subscriptions":
+		info, err := s.w.clients.ConsumerGroup(a.set["group"])
+		var all []string
+		for _, sub := range info.Subscriptions {
+			all = append(all, fmt.Sprintf("%s:%s:%s:%d", sub.Topic, sub.Expression.Text, sub.Expression.Type, sub.Version))
+		}
+		return result(err, strings.Join(all, " "))
+	case "send", "store":
+		arrived := s.send(a)
+		if words[0] == "send" {
+			s.w.pulls.Arrived(arrived)
+		}
+	case "expire":
+		s.expire(a)
+	case "cold":
+		s.w.log.hotFrom = s.w.log.End()
+	case "pull":
+		return s.pull(a)
+	case "held":
+		return []string{strconv.Itoa(s.w.pulls.Held())}
+	case "commit":
+		return result(s.w.offsets.Commit(a.set["group"], a.queue(), message.Offset(a.int("offset", 0))), "done")
+	case "offset":
+		o, err := s.w.offsets.Query(a.set["group"], a.queue(), a.set["strict"] != "")
+		return result(err, o.String())
+	case "lock", "unlock":
+		return s.lock(words[0], a)
+	case "wait":
+		return s.wait(a)
+	default:
+		s.t.Fatalf("unknown command %q", words[0])
+	}
+	return nil
+}
+
+func result(err error, text string) []string {
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return []string{text}
+}
+
+// heartbeat CLIENT group=G [model=broadcasting] [sub=TOPIC:TEXT[:TYPE[:VERSION]]]... [producer=G]
+func (s *scenario) heartbeat(a args) []string {
+	h := &transport.Heartbeat{ClientID: cmp.Or(a.set["id"], a.words[0])}
+	if g := a.set["group"]; g != "" {
+		d := transport.ConsumerData{Group: g, Type: transport.ConsumePassively, Model: transport.Clustering}
+		if a.set["model"] == "broadcasting" {
+			d.Model = transport.Broadcasting
+		}
+		for _, text := range a.subs {
+			f := append(strings.Split(text, ":"), "", "", "")
+			v, _ := strconv.ParseInt(cmp.Or(f[3], "1"), 10, 64)
+			d.Subscriptions = append(d.Subscriptions, transport.Subscription{
+				Topic: f[0], Expression: filter.Expression{Type: cmp.Or(f[2], "TAG"), Text: f[1]}, Version: v})
+		}
+		h.Consumers = append(h.Consumers, d)
+	}
+	if g := a.set["producer"]; g != "" {
+		h.ProducerGroups = append(h.ProducerGroups, g)
+	}
+	c := &transport.Caller{Session: s.client(a.words[0]), Language: "JAVA", Version: 407}
+	err := s.w.clients.Heartbeat(context.Background(), c, h)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return nil
+}
+
+// send TOPIC QUEUE [tag=T] body=B[,B]...
+func (s *scenario) send(a args) (arrived []message.Arrival) {
+	q := a.queue()
+	for _, body := range strings.Split(a.set["body"], ",") {
+		arrived = append(arrived, s.w.log.send(q.Topic, q.ID, a.set["tag"], body))
+	}
+	if a.set["ext"] != "" {
+		for i := range arrived {
+			arrived[i].TagsCode = message.MaxExtAddress - 100
+			s.w.log.setEntry(q, arrived[i].Offset, arrived[i].Entry)
+		}
+	}
+	return arrived
+}
+
+// expire TOPIC QUEUE index=N log=N: the index begins at offset N, the log at the record of offset N.
+func (s *scenario) expire(a args) {
+	q := a.queue()
+	if at := a.int("log", -1); at >= 0 {
+		e, _, err := entryAt(s.w.log, q, message.Offset(at))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.w.log.oldest = e.Position
+	}
+	if at := a.int("index", -1); at >= 0 {
+		s.w.log.queues[q].low = message.Offset(at)
+	}
+	if a.set["gap"] != "" {
+		s.w.log.queues[q].missing = func(o message.Offset) bool { return o == message.Offset(a.int("gap", 0)) }
+	}
+}
+
+// pull TOPIC QUEUE client=C group=G offset=N [max=N] [bytes=N] [hold=15s] [commit=N] [expr=TEXT[:TYPE]] [version=N] [classfilter=on]
+func (s *scenario) pull(a args) []string {
+	s.order++
+	name := fmt.Sprintf("pull %d", s.order)
+	q := a.queue()
+	p := &transport.Pull{
+		Caller: transport.Caller{Session: s.client(cmp.Or(a.set["client"], "c1"))}, Reply: &s.answers,
+		Group: cmp.Or(a.set["group"], "g"), Topic: q.Topic, QueueID: q.ID, Offset: message.Offset(a.int("offset", 0)),
+		MaxNum: int32(a.int("max", 32)), MaxBytes: int32(a.int("bytes", 0)), SubVersion: a.int("version", 0),
+		ClassFilter: a.set["classfilter"] != "",
+	}
+	if _, ok := a.set["commit"]; ok {
+		p.Commit, p.CommitOffset = true, message.Offset(a.int("commit", 0))
+	}
+	if h, ok := a.set["hold"]; ok {
+		d, err := time.ParseDuration(h)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		p.Suspend, p.SuspendTimeout = true, d
+	}
+	if e, ok := a.set["expr"]; ok {
+		text, typ, _ := strings.Cut(e, ":")
+		p.HasSubscription, p.Expression = true, filter.Expression{Type: typ, Text: text}
+	}
+	s.pulls[p] = name
+	before := s.w.pulls.Held()
+	s.w.pulls.Pull(context.Background(), p)
+	if s.w.pulls.Held() > before {
+		return []string{name + " is held"}
+	}
+	return nil
+}
+
+func (s *scenario) lock(word string, a args) []string {
+	var queues []transport.BrokerQueue
+	for _, n := range strings.Split(a.set["queues"], ",") {
+		id, _ := strconv.Atoi(n)
+		queues = append(queues, transport.BrokerQueue{Topic: a.words[1], Broker: "b", ID: message.QueueID(id)})
+	}
+	if word == "unlock" {
+		s.w.locks.Unlock(a.set["group"], a.words[0], queues)
+		return nil
+	}
+	var got []string
+	for _, q := range s.w.locks.Lock(a.set["group"], a.words[0], queues) {
+		got = append(got, q.ID.String())
+	}
+	return []string{"got " + cmp.Or(strings.Join(got, " "), "none")}
+}
+
+// wait DURATION: time passes, in steps of 5 s.
+func (s *scenario) wait(a args) []string {
+	d, err := time.ParseDuration(a.words[0])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var out []string
+	for d > 0 {
+		step := min(d, sweepInterval-s.elapsed%sweepInterval)
+		d -= step
+		s.elapsed += step
+		s.w.clock.Advance(step)
+		if s.elapsed%sweepInterval == 0 {
+			s.w.pulls.Sweep()
+		}
+		if s.elapsed%clientScanInterval == 0 {
+			s.w.clients.Expire()
+		}
+		for _, l := range s.observed() {
+			out = append(out, fmt.Sprintf("after %v: %s", s.elapsed, l))
+		}
+	}
+	return out
+}
+
+// observed tells what clients have heard since the last time.
+func (s *scenario) observed() []string {
+	var out []string
+	done := s.answers.take()
+	slices.SortStableFunc(done, func(a, b *transport.Pull) int { return cmp.Compare(s.pulls[a], s.pulls[b]) })
+	for _, p := range done {
+		line := fmt.Sprintf("%s: %d %s", s.pulls[p], p.Code, p.Remark)
+		switch p.Code {
+		case message.Success, message.PullNotFound, message.PullRetryImmediately, message.PullOffsetMoved:
+			line += fmt.Sprintf(", next %d, queue %d to %d", p.NextBeginOffset, p.MinOffset, p.MaxOffset)
+		}
+		if got := bodies(s.t, &p.Records); len(got) > 0 {
+			line += ": " + strings.Join(got, " ")
+		}
+		if (p.Code == message.Success) != (p.Records.Count > 0) {
+			s.t.Errorf("%s has %d records", line, p.Records.Count)
+		}
+		p.Records.Release()
+		out = append(out, line)
+	}
+	names := make([]string, 0, len(s.clients))
+	for n := range s.clients {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		for _, g := range s.clients[n].noticed() {
+			out = append(out, fmt.Sprintf("%s hears that group %s has changed", n, g))
+		}
+		if c := s.clients[n]; c.closed != "" {
+			out = append(out, fmt.Sprintf("%s is disconnected: %s", n, c.closed))
+			c.closed = ""
+		}
+	}
+	if n := s.w.log.lent.Load(); n != 0 {
+		s.t.Errorf("%d references to the store are left", n)
+	}
+	return out
+}
