@@ -1,0 +1,235 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+
+	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/store/consumequeue"
+)
+
+// dispatchChunk is how many bytes of log one round looks at.
+const dispatchChunk = 1 << 20
+
+// dispatcher makes entries of the visible part of the log, in order, and announces them. It reads the log through its
+// mapping: what the committer has just written is in memory.
+type dispatcher struct {
+	wake chan struct{} // there is more; has room for one
+
+	mu       sync.Mutex        // one round, or the removal of a topic; guards all below
+	touched  []*queue          // with pending entries
+	arrivals []message.Arrival // of this round
+	time     int64             // store time of the last dispatched record, ms
+}
+
+// notify tells the dispatcher that there may be more. It doesn't block.
+func (d *dispatcher) notify() {
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// dispatchLoop follows the visible end of the log.
+func (s *Store) dispatchLoop() {
+	defer s.loops.Done()
+	for {
+		select {
+		case <-s.dispatcher.wake:
+		case <-s.stop:
+			return
+		}
+		if err := s.dispatchAll(); err != nil {
+			s.fail(err)
+			return
+		}
+	}
+}
+
+// dispatchAll dispatches until it has reached the visible end or the store stops.
+func (s *Store) dispatchAll() error {
+	for {
+		if more, err := s.dispatchRound(); err != nil || !more {
+			return err
+		}
+	}
+}
+
+// dispatchRound dispatches one chunk. more says that the visible end isn't reached.
+func (s *Store) dispatchRound() (more bool, err error) {
+	d := &s.dispatcher
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	pos, to := s.dispatched.Load(), s.visible()
+	if pos >= to {
+		return false, nil
+	}
+	next, err := s.dispatchChunkLocked(pos, min(to-pos, dispatchChunk), to)
+	if err != nil {
+		return false, err
+	}
+	s.dispatched.Store(next)
+	s.dispatchedTime.Store(d.time)
+	return next < to, nil
+}
+
+// dispatchChunkLocked dispatches the records in n bytes from pos on, and at least one, and returns where it has stopped.
+func (s *Store) dispatchChunkLocked(pos, n, to int64) (int64, error) {
+	d := &s.dispatcher
+	v, err := s.log.ViewUpTo(pos, int(n))
+	if err != nil {
+		return pos, fmt.Errorf("dispatch from position %d: %w", pos, err)
+	}
+	defer v.Release()
+	b, next := v.Bytes(), pos
+	for len(b) > 0 {
+		rec, size, err := message.ViewRecord(b)
+		if errors.Is(err, message.ErrBlank) {
+			next = v.Segment().End()
+			break
+		}
+		if errors.Is(err, message.ErrShort) {
+			if next == pos && int64(size) > n && pos+int64(size) <= to {
+				return s.dispatchChunkLocked(pos, int64(size), to) // longer than a chunk
+			}
+			if next > pos {
+				break
+			}
+		}
+		if err == nil && int64(rec.Position()) != next {
+			err = errMisplaced
+		}
+		if err != nil {
+			return pos, fmt.Errorf("dispatch: the commit log is damaged at position %d: %w", next, err)
+		}
+		if err := s.dispatchRecordLocked(rec); err != nil {
+			return pos, err
+		}
+		b, next = b[size:], next+int64(size)
+	}
+	if err := s.commitEntriesLocked(); err != nil {
+		return pos, err
+	}
+	if s.onArrival != nil && len(d.arrivals) > 0 {
+		s.onArrival(d.arrivals)
+	}
+	clear(d.arrivals)
+	d.arrivals = d.arrivals[:0]
+	return next, nil
+}
+
+var errMisplaced = errors.New("the record names another position")
+
+// dispatchRecordLocked adds the entry of one record.
+func (s *Store) dispatchRecordLocked(rec message.Record) error {
+	d := &s.dispatcher
+	d.time = rec.StoreTimestamp()
+	q, e, err := s.entryOf(rec)
+	if q == nil || err != nil {
+		return err
+	}
+	at := rec.QueueOffset()
+	switch q.Add(e, at) {
+	case consumequeue.Known:
+		return nil
+	case consumequeue.Gap: // recovery leaves none, so this is a bug of ours; go on without harm
+		s.logger.Error("store: queue entries are missing and were filled", slog.Any("queue", q.key),
+			slog.Int64("from", int64(q.Next())), slog.Int64("to", int64(at)))
+		q.Fill(at)
+		q.Add(e, at)
+	case consumequeue.Again:
+		s.logger.Error("store: a queue begins anew", slog.Any("queue", q.key), slog.Any("position", e.Position))
+		if err := q.Reset(); err != nil {
+			return err
+		}
+		q.Add(e, at)
+	}
+	if !q.touched {
+		q.touched = true
+		d.touched = append(d.touched, q)
+	}
+	if s.onArrival != nil {
+		d.arrivals = append(d.arrivals, message.Arrival{
+			Queue: q.key, Offset: at, Entry: e, StoreTimestamp: d.time, Record: rec,
+		})
+	}
+	return nil
+}
+
+// entryOf returns the queue and the entry of a record; no queue when the record has no place in one.
+func (s *Store) entryOf(rec message.Record) (*queue, message.Entry, error) {
+	if !counted(rec.SysFlag()) {
+		return nil, message.Entry{}, nil
+	}
+	topic := rec.Topic()
+	if s.deleted.covers(topic, rec.Position()) {
+		return nil, message.Entry{}, nil
+	}
+	q := s.queues.findBytes(topic, rec.QueueID())
+	if q == nil {
+		var err error
+		q, err = s.openQueue(message.QueueKey{Topic: string(topic), ID: rec.QueueID()})
+		var illegal *message.Error
+		if errors.As(err, &illegal) { // topics have no checksum, and this one can't be a directory
+			s.logger.Error("store: a record has no legal topic and is left out of the queues",
+				slog.Any("position", rec.Position()), slog.Any("error", err))
+			return nil, message.Entry{}, nil
+		}
+		if err != nil {
+			return nil, message.Entry{}, err
+		}
+	}
+	return q, message.Entry{Position: rec.Position(), Size: int32(rec.Size()), TagsCode: s.tagsCode(rec, topic)}, nil
+}
+
+// tagsCode is the hash of a record's tag; in the schedule topic, the time at which it is to be delivered.
+func (s *Store) tagsCode(rec message.Record, topic []byte) int64 {
+	props := rec.Properties()
+	if string(topic) == message.TopicSchedule {
+		if text, ok := props.Get(message.PropDelay); ok {
+			if level, err := strconv.ParseInt(string(text), 10, 32); err == nil && level > 0 {
+				return s.deliverTime(level, rec.StoreTimestamp())
+			}
+		}
+	}
+	tag, ok := props.Get(message.PropTags)
+	if !ok {
+		return 0
+	}
+	return message.TagsCode(tag)
+}
+
+// deliverTime is when a message of a delay level that was stored at a time is due, in ms.
+func (s *Store) deliverTime(level, stored int64) int64 {
+	level = min(level, int64(len(s.delayLevels)))
+	if level < 1 {
+		return stored + 1000
+	}
+	return stored + s.delayLevels[level-1].Milliseconds()
+}
+
+// commitEntriesLocked writes the entries of all touched queues. While that fails, for want of disk space as a rule,
+// messages are refused, and it tries again until it works or the store stops.
+func (s *Store) commitEntriesLocked() error {
+	d := &s.dispatcher
+	for i := 0; i < len(d.touched); {
+		err := d.touched[i].Commit()
+		if err == nil {
+			s.block(blockQueue, "")
+			d.touched[i].touched = false
+			i++
+			continue
+		}
+		s.block(blockQueue, "queue entries could not be written: "+plain(err))
+		s.report("write queue entries", err)
+		if !s.sleep(dispatchRetry) {
+			return fmt.Errorf("stopped before all queue entries were written: %w", err)
+		}
+	}
+	clear(d.touched)
+	d.touched = d.touched[:0]
+	return nil
+}
