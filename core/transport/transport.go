@@ -163,6 +163,8 @@ type RunningInfoCall struct {
 // ConsumeDirectlyCall makes a consumer consume one message now.
 type ConsumeDirectlyCall struct {
 	Group, ClientID, MessageID, Topic string
+	// Broker is the name of the broker that has the message; the client is told it comes from there.
+	Broker string
 	// Record is the message in the commit log's layout.
 	Record []byte
 }

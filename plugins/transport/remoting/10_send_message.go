@@ -25,8 +25,9 @@ type batch struct {
 	headers  []*signedSend
 	signedN  int         // headers in use
 	answered atomic.Bool // by the broker, or by us when it panicked
+	fields   wire.SendHeader
+	reply    wire.SendReply
 	answer   wire.Header
-	msgID    []byte
 }
 
 // signedSend keeps the header of a signed send until the broker has looked at it.
@@ -40,12 +41,6 @@ func newBatch() *batch {
 	b.Reply = b
 	return b
 }
-
-// Names of the required fields, as their bits in fields.have.
-var (
-	sendFieldsV1 = [...]string{"producerGroup", "topic", "defaultTopic", "defaultTopicQueueNums", "queueId", "sysFlag", "bornTimestamp", "flag"}
-	sendFieldsV2 = [...]string{"a", "b", "c", "d", "e", "f", "g", "h"}
-)
 
 // A send's token is its opaque, and above it the encoding of its header.
 func sendToken(h *wire.Header) uint64 { return uint64(uint32(h.Opaque)) | uint64(h.Type)<<32 }
@@ -81,19 +76,17 @@ func (c *conn) collect(h *wire.Header, body []byte, size int) {
 
 // read fills s from the ext fields.
 func (b *batch) read(h *wire.Header, s *transport.Send) error {
-	var f fields
-	if h.Code == wire.CodeSendMessage {
-		for i := range h.Ext {
-			b.fieldV1(s, &f, h.Ext[i].Key, h.Ext[i].Value)
-		}
-		return f.err(sendFieldsV1[:])
+	f := &b.fields
+	if err := f.Decode(h); err != nil {
+		return err
 	}
-	for i := range h.Ext {
-		if k := h.Ext[i].Key; len(k) == 1 {
-			b.fieldV2(s, &f, k[0], h.Ext[i].Value)
-		}
-	}
-	return f.err(sendFieldsV2[:])
+	s.ProducerGroup, s.Topic, s.DefaultTopic = b.keep(f.ProducerGroup), b.keep(f.Topic), b.keep(f.DefaultTopic)
+	s.DefaultTopicQueueNums, s.QueueID = f.DefaultTopicQueueNums, message.QueueID(f.QueueID)
+	s.SysFlag, s.BornTimestamp, s.Flag = f.SysFlag, f.BornTimestamp, f.Flag
+	s.Properties, s.ReconsumeTimes = b.keep(f.Properties), f.ReconsumeTimes
+	s.UnitMode, s.Batch = f.UnitMode, f.Batch
+	s.MaxReconsumeTimes, s.HasMaxReconsumeTimes = f.MaxReconsumeTimes, f.HasMaxReconsumeTimes
+	return nil
 }
 
 // keep copies v into the batch. Growing the arena leaves earlier copies where they are.
@@ -101,84 +94,6 @@ func (b *batch) keep(v []byte) []byte {
 	at := len(b.arena)
 	b.arena = append(b.arena, v...)
 	return b.arena[at:len(b.arena):len(b.arena)]
-}
-
-func (b *batch) fieldV2(s *transport.Send, f *fields, key byte, v []byte) {
-	if v == nil {
-		return
-	}
-	if key >= 'a' && key <= 'h' {
-		f.have |= 1 << (key - 'a')
-	}
-	switch key {
-	case 'a':
-		s.ProducerGroup = b.keep(v)
-	case 'b':
-		s.Topic = b.keep(v)
-	case 'c':
-		s.DefaultTopic = b.keep(v)
-	case 'd':
-		s.DefaultTopicQueueNums = f.int32("d", v)
-	case 'e':
-		s.QueueID = message.QueueID(f.int32("e", v))
-	case 'f':
-		s.SysFlag = f.int32("f", v)
-	case 'g':
-		s.BornTimestamp = f.int64("g", v)
-	case 'h':
-		s.Flag = f.int32("h", v)
-	case 'i':
-		s.Properties = b.keep(v)
-	case 'j':
-		s.ReconsumeTimes = f.int32("j", v)
-	case 'k':
-		s.UnitMode = isTrue(v)
-	case 'l':
-		s.MaxReconsumeTimes, s.HasMaxReconsumeTimes = f.int32("l", v), true
-	case 'm':
-		s.Batch = isTrue(v)
-	}
-}
-
-// keyV2 returns the one-letter name of a field of code 10; 0 for one that isn't used.
-func keyV2(key []byte) byte {
-	switch string(key) {
-	case "producerGroup":
-		return 'a'
-	case "topic":
-		return 'b'
-	case "defaultTopic":
-		return 'c'
-	case "defaultTopicQueueNums":
-		return 'd'
-	case "queueId":
-		return 'e'
-	case "sysFlag":
-		return 'f'
-	case "bornTimestamp":
-		return 'g'
-	case "flag":
-		return 'h'
-	case "properties":
-		return 'i'
-	case "reconsumeTimes":
-		return 'j'
-	case "unitMode":
-		return 'k'
-	case "maxReconsumeTimes":
-		return 'l'
-	case "batch":
-		return 'm'
-	}
-	return 0
-}
-
-func (b *batch) fieldV1(s *transport.Send, f *fields, key, v []byte) {
-	had := f.bad
-	b.fieldV2(s, f, keyV2(key), v)
-	if had == "" && f.bad != "" {
-		f.bad = string(key)
-	}
 }
 
 // readCredentials fills in what the send shows. A signed one keeps its header until the broker has seen it.
@@ -295,27 +210,26 @@ func (b *batch) appendAnswer(out *spool, s *transport.Send) {
 	opaque, t := tokenHeader(s.Token)
 	stored := storedCode(s.Code)
 	if stored {
-		b.msgID = b.msgID[:0]
+		b.reply.MsgID = b.reply.MsgID[:0]
 		for i, p := range s.Positions {
 			if i > 0 {
-				b.msgID = append(b.msgID, ',')
+				b.reply.MsgID = append(b.reply.MsgID, ',')
 			}
-			b.msgID = message.AppendOffsetID(b.msgID, b.StoreHost, p)
+			b.reply.MsgID = message.AppendOffsetID(b.reply.MsgID, b.StoreHost, p)
 		}
 	}
-	if stored && t == wire.JSON && s.Remark == "" && len(b.msgID) < 8<<10 {
-		out.b = e.sendAnswer.append(out.b, opaque, s, b.msgID)
+	if stored && t == wire.JSON && s.Remark == "" && len(b.reply.MsgID) < 8<<10 {
+		out.b = e.sendAnswer.append(out.b, opaque, s, b.reply.MsgID)
 		e.metrics.answered(int32(s.Code))
 		return
 	}
 	h := &b.answer
 	h.Reply(&wire.Header{Opaque: opaque, Type: t}, int32(s.Code))
 	h.SetRemark(s.Remark)
-	e.setRegion(h)
+	h.SetTrace(e.cfg.Region, e.cfg.Trace)
 	if stored {
-		h.SetBytes("msgId", b.msgID)
-		h.SetInt("queueId", int64(s.AnsweredQueueID))
-		h.SetInt("queueOffset", int64(s.QueueOffset))
+		b.reply.QueueID, b.reply.QueueOffset = int32(s.AnsweredQueueID), int64(s.QueueOffset)
+		b.reply.Encode(h)
 	}
 	e.appendAnswer(out, h, nil, nil)
 }
@@ -338,15 +252,8 @@ func (c *conn) refuseSend(h *wire.Header, err error) {
 	var a wire.Header
 	a.Reply(h, int32(code))
 	a.SetRemark(remark)
-	c.e.setRegion(&a)
+	a.SetTrace(c.e.cfg.Region, c.e.cfg.Trace)
 	c.answer(&a, nil, nil)
-}
-
-// setRegion adds the two fields that every answer to a send has, refusals too: clients read from them whether and as
-// what they shall trace.
-func (e *endpoint) setRegion(h *wire.Header) {
-	h.SetString("MSG_REGION", e.cfg.Region)
-	h.SetBool("TRACE_ON", e.cfg.Trace)
 }
 
 // sendAnswer is the text of a JSON answer to a stored send, but for what differs between them. Encoding such an answer

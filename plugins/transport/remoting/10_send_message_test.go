@@ -93,10 +93,10 @@ func TestSendRefusals(t *testing.T) {
 		ext    map[string]string
 		remark string
 	}{
-		{"no topic", without("b"), "field b is missing"},
-		{"no born timestamp", without("g"), "field g is missing"},
-		{"queue id is text", with("e", "one"), `field e: "one" is not a number that fits`},
-		{"flag beyond 32 bits", with("h", "2147483648"), `field h: "2147483648" is not a number that fits`},
+		{"no topic", without("b"), "the request has no field b (topic)"},
+		{"no born timestamp", without("g"), "the request has no field g (bornTimestamp)"},
+		{"queue id is text", with("e", "one"), `the request's field e is "one", want an integer`},
+		{"flag beyond 32 bits", with("h", "2147483648"), `the request's field h is "2147483648", want an integer`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			sender := newFakeSender()
@@ -164,7 +164,7 @@ func TestSendAnswerTextIsTheSameFrame(t *testing.T) {
 	got := text.append([]byte("before"), -5, s, []byte("7F00"))
 	var h wire.Header
 	h.Reply(&wire.Header{Opaque: -5}, 10)
-	(&endpoint{cfg: cfg}).setRegion(&h)
+	h.SetTrace(cfg.Region, true)
 	h.SetString("msgId", "7F00")
 	h.SetInt("queueId", 3)
 	h.SetInt("queueOffset", 12345678901)

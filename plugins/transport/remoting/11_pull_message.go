@@ -13,23 +13,14 @@ import (
 
 // PULL_MESSAGE (11), and LITE_PULL_MESSAGE (361) of 5.x clients, which is the same by another number.
 
-// Bits of the field sysFlag.
-const (
-	pullCommit       = 1
-	pullSuspend      = 2
-	pullSubscription = 4
-	pullClassFilter  = 8
-)
-
 // pull is a transport.Pull with what the transport keeps beside it.
 type pull struct {
 	transport.Pull
 	c      *conn
+	fields wire.PullHeader
+	reply  wire.PullReply
 	answer wire.Header
 }
-
-var pullFields = [...]string{"consumerGroup", "topic", "queueId", "queueOffset", "maxMsgNums", "sysFlag", "commitOffset",
-	"suspendTimeoutMillis", "subVersion"}
 
 // servePull hands a pull to the broker. The answer may come at once or much later.
 func servePull(ctx context.Context, r *request) ([]byte, error) {
@@ -59,60 +50,26 @@ func servePull(ctx context.Context, r *request) ([]byte, error) {
 
 // read fills p from the ext fields.
 func (p *pull) read(r *request) error {
-	var f fields
-	var sysFlag int32
-	for i := range r.h.Ext {
-		v := r.h.Ext[i].Value
-		if v == nil {
-			continue
-		}
-		switch string(r.h.Ext[i].Key) {
-		case "consumerGroup":
-			p.Group = r.c.names.text(v)
-			f.have |= 1 << 0
-		case "topic":
-			p.Topic = r.c.names.text(v)
-			f.have |= 1 << 1
-		case "queueId":
-			p.QueueID = message.QueueID(f.int32("queueId", v))
-			f.have |= 1 << 2
-		case "queueOffset":
-			p.Offset = message.Offset(f.int64("queueOffset", v))
-			f.have |= 1 << 3
-		case "maxMsgNums":
-			p.MaxNum = f.int32("maxMsgNums", v)
-			f.have |= 1 << 4
-		case "sysFlag":
-			sysFlag = f.int32("sysFlag", v)
-			f.have |= 1 << 5
-		case "commitOffset":
-			p.CommitOffset = message.Offset(f.int64("commitOffset", v))
-			f.have |= 1 << 6
-		case "suspendTimeoutMillis":
-			p.SuspendTimeout = millis(f.int64("suspendTimeoutMillis", v))
-			f.have |= 1 << 7
-		case "subVersion":
-			p.SubVersion = f.int64("subVersion", v)
-			f.have |= 1 << 8
-		case "subscription":
-			p.Expression.Text = r.c.names.text(v)
-		case "expressionType":
-			p.Expression.Type = r.c.names.text(v)
-		case "maxMsgBytes":
-			p.MaxBytes = max(f.int32("maxMsgBytes", v), 0)
-		}
-	}
-	if err := f.err(pullFields[:]); err != nil {
+	f := &p.fields
+	if err := f.Decode(&r.h); err != nil {
 		return err
 	}
+	names := &r.c.names
+	p.Group, p.Topic = names.text(f.ConsumerGroup), names.text(f.Topic)
+	p.QueueID, p.Offset = message.QueueID(f.QueueID), message.Offset(f.QueueOffset)
+	p.MaxNum, p.CommitOffset = f.MaxMsgNums, message.Offset(f.CommitOffset)
+	p.SuspendTimeout, p.SubVersion = millis(f.SuspendTimeoutMillis), f.SubVersion
+	p.Expression = filter.Expression{Type: names.text(f.ExpressionType), Text: names.text(f.Subscription)}
 	if p.Expression.Type == "" {
 		p.Expression.Type = filter.TypeTag
 	}
-	p.Commit = sysFlag&pullCommit != 0
-	p.Suspend = sysFlag&pullSuspend != 0
-	p.HasSubscription = sysFlag&pullSubscription != 0
-	p.ClassFilter = sysFlag&pullClassFilter != 0
-	return nil
+	p.Commit = f.SysFlag&message.PullCommitOffset != 0
+	p.Suspend = f.SysFlag&message.PullSuspend != 0
+	p.HasSubscription = f.SysFlag&message.PullSubscription != 0
+	p.ClassFilter = f.SysFlag&message.PullClassFilter != 0
+	most, err := r.h.OptInt32("maxMsgBytes", 0) // of 5.x
+	p.MaxBytes = max(most, 0)
+	return err
 }
 
 // millis is a time that a client asks for, which is never negative and at most a day.
@@ -153,10 +110,9 @@ func (p *pull) appendAnswer(s *spool) (held bool) {
 	h.SetRemark(p.Remark)
 	switch p.Code {
 	case message.Success, message.PullNotFound, message.PullRetryImmediately, message.PullOffsetMoved:
-		h.SetInt("maxOffset", int64(p.MaxOffset))
-		h.SetInt("minOffset", int64(p.MinOffset))
-		h.SetInt("nextBeginOffset", int64(p.NextBeginOffset))
-		h.SetInt("suggestWhichBrokerId", p.SuggestBrokerID)
+		p.reply = wire.PullReply{SuggestWhichBrokerID: p.SuggestBrokerID, NextBeginOffset: int64(p.NextBeginOffset),
+			MinOffset: int64(p.MinOffset), MaxOffset: int64(p.MaxOffset)}
+		p.reply.Encode(h)
 	}
 	b, err := wire.AppendHead(s.b, h, p.Records.Size)
 	if err != nil {
@@ -183,7 +139,7 @@ func (p *pull) release() {
 func (p *pull) rest(e *endpoint) {
 	records := p.Records
 	p.Pull = transport.Pull{Records: records}
-	p.c = nil
+	p.c, p.fields = nil, wire.PullHeader{}
 	e.pools.pulls.Put(p)
 }
 

@@ -74,7 +74,7 @@ func TestPullRefusals(t *testing.T) {
 	ext := pullExt("T")
 	delete(ext, "subVersion")
 	p.write(frame(t, wire.JSON, wire.CodePullMessage, 1, 0, ext, nil))
-	if a := p.read(); a.Code != 1 || string(a.Remark) != "field subVersion is missing" {
+	if a := p.read(); a.Code != 1 || string(a.Remark) != "the request has no field subVersion" {
 		t.Errorf("answer %d %q", a.Code, a.Remark)
 	}
 	p.write(frame(t, wire.JSON, wire.CodePullMessage, 2, 0, pullExt("T"), nil))

@@ -5,22 +5,18 @@ import (
 
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/transport"
+	"github.com/weirmq/weir/sdk/wire"
 )
 
 // QUERY_MESSAGE (12) and VIEW_MESSAGE_BY_ID (33). Both are answered with records as they are in the store.
 
 func serveQueryMessage(ctx context.Context, r *request) ([]byte, error) {
-	f := r.fields()
-	q := transport.KeyQuery{
-		Topic:     f.text("topic"),
-		Key:       f.text("key"),
-		MaxNum:    f.int32("maxNum"),
-		Begin:     f.int64("beginTimestamp"),
-		End:       f.int64("endTimestamp"),
-		UniqueKey: r.h.Bool("_UNIQUE_KEY_QUERY"),
+	var x wire.QueryMessageHeader
+	if err := r.h.Read(&x); err != nil {
+		return nil, err
 	}
-	if f.err != nil {
-		return nil, f.err
+	q := transport.KeyQuery{
+		Topic: x.Topic, Key: x.Key, MaxNum: x.MaxNum, Begin: x.BeginTimestamp, End: x.EndTimestamp, UniqueKey: x.UniqueKey,
 	}
 	records := &lentRecords{}
 	if err := r.c.e.h.Querier.QueryMessages(ctx, &r.caller, q, &records.Records); err != nil {
@@ -28,19 +24,18 @@ func serveQueryMessage(ctx context.Context, r *request) ([]byte, error) {
 		return nil, err
 	}
 	r.records = records
-	// Clients take both for granted and use neither.
-	r.answer.SetInt("indexLastUpdatePhyoffset", 0)
-	r.answer.SetInt("indexLastUpdateTimestamp", 0)
+	// Clients take both fields for granted and use neither.
+	r.answer.Write(&wire.QueryMessageReply{})
 	return nil, nil
 }
 
 func serveViewMessage(ctx context.Context, r *request) ([]byte, error) {
-	at, err := r.h.Int64("offset")
-	if err != nil {
+	var x wire.ViewMessageHeader
+	if err := r.h.Read(&x); err != nil {
 		return nil, err
 	}
 	records := &lentRecords{}
-	if err := r.c.e.h.Querier.ViewMessage(ctx, &r.caller, message.Position(at), &records.Records); err != nil {
+	if err := r.c.e.h.Querier.ViewMessage(ctx, &r.caller, message.Position(x.Offset), &records.Records); err != nil {
 		records.release()
 		return nil, err
 	}

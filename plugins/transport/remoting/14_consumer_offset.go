@@ -4,30 +4,32 @@ import (
 	"context"
 
 	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/sdk/wire"
 )
 
 // QUERY_CONSUMER_OFFSET (14) and UPDATE_CONSUMER_OFFSET (15).
 
 func serveQueryConsumerOffset(ctx context.Context, r *request) ([]byte, error) {
-	f := r.fields()
-	group, q := f.name("consumerGroup"), f.queue()
-	if f.err != nil {
-		return nil, f.err
+	var x wire.QueryOffsetHeader
+	if err := r.h.Read(&x); err != nil {
+		return nil, err
 	}
-	strict := !r.h.OptBool("setZeroIfNotFound", true) // of 5.x
-	o, err := r.c.e.h.Offsets.CommittedOffset(ctx, &r.caller, group, q, strict)
+	o, err := r.c.e.h.Offsets.CommittedOffset(ctx, &r.caller, x.ConsumerGroup, queueKey(x.Topic, x.QueueID), x.StrictlyStored)
 	if err != nil {
 		return nil, err
 	}
-	r.answer.SetInt("offset", int64(o))
+	r.answer.Write(&wire.OffsetReply{Offset: int64(o)})
 	return nil, nil
 }
 
 func serveUpdateConsumerOffset(ctx context.Context, r *request) ([]byte, error) {
-	f := r.fields()
-	group, q, o := f.name("consumerGroup"), f.queue(), f.int64("commitOffset")
-	if f.err != nil {
-		return nil, f.err
+	var x wire.UpdateOffsetHeader
+	if err := r.h.Read(&x); err != nil {
+		return nil, err
 	}
-	return nil, r.c.e.h.Offsets.CommitOffset(ctx, &r.caller, group, q, message.Offset(o))
+	return nil, r.c.e.h.Offsets.CommitOffset(ctx, &r.caller, x.ConsumerGroup, queueKey(x.Topic, x.QueueID), message.Offset(x.CommitOffset))
+}
+
+func queueKey(topic string, id int32) message.QueueKey {
+	return message.QueueKey{Topic: topic, ID: message.QueueID(id)}
 }

@@ -18,22 +18,16 @@ type sendBack struct {
 }
 
 func serveSendBack(ctx context.Context, r *request) ([]byte, error) {
-	f := r.fields()
-	b := &sendBack{c: r.c, oneWay: r.h.IsOneway()}
-	b.Position = message.Position(f.int64("offset"))
-	b.Group = f.name("group")
-	b.DelayLevel = f.int32("delayLevel")
-	b.MaxReconsumeTimes = f.optInt32("maxReconsumeTimes", wire.NoInt32)
-	if f.err != nil {
-		return nil, f.err
+	var x wire.SendBackHeader
+	if err := r.h.Read(&x); err != nil {
+		return nil, err
 	}
-	if b.HasMaxReconsumeTimes = b.MaxReconsumeTimes != wire.NoInt32; !b.HasMaxReconsumeTimes {
-		b.MaxReconsumeTimes = 0
-	}
-	b.OriginMessageID = r.h.OptText("originMsgId")
-	b.OriginTopic = r.c.names.text(f.opt("originTopic"))
-	b.UnitMode = r.h.Bool("unitMode")
-	b.Caller, b.Reply, b.Token = r.caller, b, sendToken(&r.h)
+	b := &sendBack{c: r.c, oneWay: r.h.IsOneway(), Return: transport.Return{
+		Caller: r.caller, Position: message.Position(x.Offset), Group: x.Group, DelayLevel: x.DelayLevel,
+		OriginMessageID: x.OriginMsgID, OriginTopic: x.OriginTopic, UnitMode: x.UnitMode,
+		HasMaxReconsumeTimes: x.HasMaxReconsumeTimes, MaxReconsumeTimes: x.MaxReconsumeTimes, Token: sendToken(&r.h),
+	}}
+	b.Reply = b
 	r.c.out.addSends(1)
 	returned := false
 	defer func() {
@@ -48,20 +42,22 @@ func serveSendBack(ctx context.Context, r *request) ([]byte, error) {
 
 // ReturnDone writes the answer.
 func (b *sendBack) ReturnDone(*transport.Return) {
-	b.c.out.addSends(-1)
-	if b.oneWay {
-		return
+	if !b.oneWay {
+		opaque, t := tokenHeader(b.Token)
+		var h wire.Header
+		h.Reply(&wire.Header{Opaque: opaque, Type: t}, int32(b.Code))
+		h.SetRemark(b.Remark)
+		b.c.answer(&h, nil, nil)
 	}
-	opaque, t := tokenHeader(b.Token)
-	var h wire.Header
-	h.Reply(&wire.Header{Opaque: opaque, Type: t}, int32(b.Code))
-	h.SetRemark(b.Remark)
-	b.c.answer(&h, nil, nil)
+	b.c.out.addSends(-1)
 }
 
-// addSends counts requests that wait for the store. waitDrained sees it with the answer that follows.
+// addSends counts requests that wait for the store.
 func (o *output) addSends(n int) {
 	o.mu.Lock()
 	o.sends += n
+	if o.waiting {
+		o.room.Broadcast()
+	}
 	o.mu.Unlock()
 }

@@ -68,6 +68,16 @@ func (r *request) send(body []byte) {
 	r.c.answer(&r.answer, body, r.records)
 }
 
+// json encodes the body of an answer.
+func (r *request) json(v any) ([]byte, error) {
+	b, err := wire.AppendBody(r.buf[:0], v)
+	if err != nil {
+		return nil, err
+	}
+	r.buf = b
+	return b, nil
+}
+
 // errorAnswer returns the code and remark that tell a client about err.
 func errorAnswer(err error) (message.Code, string) {
 	var e *message.Error

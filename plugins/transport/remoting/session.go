@@ -2,7 +2,6 @@ package remoting
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -150,36 +149,45 @@ func encodeCall(call transport.ClientCall) (*wire.Header, []byte, error) {
 	switch call := call.(type) {
 	case transport.RunningInfoCall:
 		h.Request(wire.CodeGetConsumerRunningInfo, 0)
-		h.SetString("consumerGroup", call.Group)
-		h.SetString("clientId", call.ClientID)
-		h.SetBool("jstackEnable", call.Stacks)
+		h.Write(&wire.RunningInfoHeader{ConsumerGroup: call.Group, ClientID: call.ClientID, JstackEnable: call.Stacks})
 		return h, nil, nil
 	case transport.ConsumeDirectlyCall:
 		h.Request(wire.CodeConsumeMessageDirectly, 0)
-		h.SetString("consumerGroup", call.Group)
-		h.SetString("clientId", call.ClientID)
-		h.SetString("msgId", call.MessageID)
-		h.SetString("topic", call.Topic)
+		h.Write(&wire.ConsumeDirectlyHeader{ConsumerGroup: call.Group, ClientID: call.ClientID, MsgID: call.MessageID, BrokerName: call.Broker})
 		return h, call.Record, nil
 	case transport.ConsumerStatusCall:
 		h.Request(wire.CodeGetConsumerStatusFromClient, 0)
-		h.SetString("topic", call.Topic)
 		h.SetString("group", call.Group)
+		h.SetString("topic", call.Topic)
 		return h, nil, nil
 	}
-	return nil, nil, fmt.Errorf("call client: no request for a %T", call)
+	return nil, nil, fmt.Errorf("call client: there is no request for a %T", call)
 }
 
-var errNotice = errors.New("notify client: unknown notice")
-
+// encodeNotice turns a notice into one of the one-way requests 40 and 220.
 func encodeNotice(n transport.Notice) (*wire.Header, []byte, error) {
 	h := new(wire.Header)
 	switch n := n.(type) {
 	case transport.ConsumersChanged:
 		h.Request(wire.CodeNotifyConsumerIDsChanged, 0)
 		h.Flag = wire.FlagOneway
-		h.SetString("consumerGroup", n.Group)
+		h.Write(&wire.GroupHeader{ConsumerGroup: n.Group})
 		return h, nil, nil
+	case transport.ResetOffsets:
+		h.Request(wire.CodeResetConsumerClientOffset, 0)
+		h.Flag = wire.FlagOneway
+		h.Write(&wire.ResetOffsetHeader{Topic: n.Topic, Group: n.Group, Timestamp: n.Timestamp, IsForce: n.Force})
+		body, err := encodeOffsets(n)
+		return h, body, err
 	}
-	return nil, nil, errNotice
+	return nil, nil, fmt.Errorf("notify client: there is no request for a %T", n)
+}
+
+func encodeOffsets(n transport.ResetOffsets) ([]byte, error) {
+	if n.ListForm {
+		l := wireOffsetList(n.Offsets)
+		return wire.AppendBody(nil, &l)
+	}
+	t := wireOffsets(n.Offsets)
+	return wire.AppendBody(nil, &t)
 }
