@@ -11,6 +11,12 @@ import (
 
 func TestMain(m *testing.M) { sut.Main(m) }
 
-func TestJava4Client(t *testing.T) { scenario.Run(t, agent.Java4) }
+func TestJava4Client(t *testing.T) {
+	t.Parallel()
+	scenario.Run(t, agent.Java4)
+}
 
-func TestJava5Client(t *testing.T) { scenario.Run(t, agent.Java5) }
+func TestJava5Client(t *testing.T) {
+	t.Parallel()
+	scenario.Run(t, agent.Java5)
+}

@@ -72,6 +72,7 @@ var adminSteps = []adminStep{
 
 // TestMqadmin runs mqadmin 4.9.7 and reads what it prints.
 func TestMqadmin(t *testing.T) {
+	t.Parallel()
 	repo.NeedJava(t)
 	broker := sut.Start(t, sut.Options{})
 	clients := agent.Start(t, agent.Java4, "clients")

@@ -18,14 +18,18 @@ const (
 	codeSearchOffset = 29
 	codeMaxOffset    = 30
 	codeMinOffset    = 31
+	codeView         = 33
 	codeRoute        = 105
+	codeClusterInfo  = 106
 	codeUpdateGroup  = 200
+	codeGroups       = 201
 )
 
 // Response codes that tests name.
 const (
 	Success          = 0
 	SystemError      = 1
+	CodeNotSupported = 3
 	MessageIllegal   = 13
 	NoPermission     = 16
 	TopicNotExist    = 17
@@ -246,4 +250,31 @@ func (c *Conn) Route(ctx context.Context, topic string) (string, error) {
 		return "", err
 	}
 	return string(f.Body), nil
+}
+
+// ClusterInfo is the name server's text about clusters and their brokers.
+func (c *Conn) ClusterInfo(ctx context.Context) (string, error) {
+	f, err := c.must(ctx, codeClusterInfo, nil, nil)
+	if err != nil {
+		return "", err
+	}
+	return string(f.Body), nil
+}
+
+// Groups is the broker's text about its subscription groups.
+func (c *Conn) Groups(ctx context.Context) (string, error) {
+	f, err := c.must(ctx, codeGroups, nil, nil)
+	if err != nil {
+		return "", err
+	}
+	return string(f.Body), nil
+}
+
+// View reads the message at an offset of the log.
+func (c *Conn) View(ctx context.Context, logOffset int64) (*Record, error) {
+	f, err := c.must(ctx, codeView, map[string]string{"offset": strconv.FormatInt(logOffset, 10)}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return decodeRecord(f.Body)
 }

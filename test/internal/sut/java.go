@@ -66,6 +66,9 @@ func (j *java) properties() map[string]string {
 		// Retries are due at once as far as Java can: its levels begin at one second.
 		"messageDelayLevel": "1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s",
 	}
+	if o.NoAutoCreate {
+		properties["autoCreateTopicEnable"] = "false"
+	}
 	if o.SegmentSize > 0 {
 		properties["mappedFileSizeCommitLog"] = fmt.Sprint(o.SegmentSize)
 	}

@@ -56,6 +56,8 @@ type Options struct {
 	SegmentSize  int    // bytes of a CommitLog file; 1 GiB if 0
 	QueueEntries int    // entries of a ConsumeQueue file; 300,000 if 0
 
+	NoAutoCreate bool // refuse sends to topics that nobody created
+
 	// NameServer is the address of a name server to join. If empty the broker comes with its own: weir's is embedded,
 	// Java's is a second process.
 	NameServer string

@@ -108,6 +108,9 @@ func (w *weir) environment() []string {
 	if o.QueueEntries > 0 {
 		env["STORE__CONSUME_QUEUE_ENTRIES"] = fmt.Sprint(o.QueueEntries)
 	}
+	if o.NoAutoCreate {
+		env["TOPICS__AUTO_CREATE"] = "false"
+	}
 	if o.NameServer != "" {
 		env["NAMESERVER__ENABLED"] = "false"
 		env["CLUSTER__NAMESERVERS"] = strings.ReplaceAll(o.NameServer, ";", ",")
