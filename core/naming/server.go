@@ -130,6 +130,9 @@ func (s *Server) expire() {
 
 // SessionClosed removes at once the brokers that registered over the connection.
 func (s *Server) SessionClosed(session transport.Session) {
+	if session == nil { // that of registrations without a connection
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for addr, r := range s.live {

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/weirmq/weir/core/fastjson"
 	"github.com/weirmq/weir/core/internal/vfs"
 	"github.com/weirmq/weir/core/transport"
 )
@@ -139,4 +140,31 @@ func FuzzGroupsFile(f *testing.F) {
 			t.Errorf("got %v, want %v", again.values, s.values)
 		}
 	})
+}
+
+// TestDefaultsAreJavas compares with the defaults of the real 4.9.7 configuration classes.
+func TestDefaultsAreJavas(t *testing.T) {
+	var topicDefaults fileTopic
+	if err := fastjson.Unmarshal([]byte(`{"readQueueNums":16,"writeQueueNums":16,"perm":6,"topicFilterType":"SINGLE_TAG",
+		"topicSysFlag":0,"order":false}`), &topicDefaults); err != nil {
+		t.Fatal(err)
+	}
+	var ours fileTopic
+	ours.SetDefaults()
+	if ours != topicDefaults {
+		t.Errorf("topic: got %+v, want %+v", ours, topicDefaults)
+	}
+	var group, oursGroup fileGroup
+	if err := fastjson.Unmarshal([]byte(`{"consumeEnable":true,"consumeFromMinEnable":true,"consumeBroadcastEnable":true,
+		"retryQueueNums":1,"retryMaxTimes":16,"brokerId":0,"whichBrokerWhenConsumeSlowly":1,
+		"notifyConsumerIdsChangedEnable":true}`), &group); err != nil {
+		t.Fatal(err)
+	}
+	oursGroup.SetDefaults()
+	if oursGroup != group {
+		t.Errorf("group: got %+v, want %+v", oursGroup, group)
+	}
+	if c := DefaultConfig(); !c.AutoCreate || c.DefaultQueues != 8 || !DefaultGroupsConfig().AutoCreate {
+		t.Errorf("got %+v %+v", c, DefaultGroupsConfig())
+	}
 }

@@ -93,7 +93,7 @@ func (g *Groups) Ensure(name string) (*transport.GroupConfig, error) {
 	}
 	if !g.cfg.AutoCreate && !message.IsSystemGroup(name) {
 		return nil, &message.Error{Code: message.GroupNotExist, Remark: fmt.Sprintf(
-			"group %q does not exist and groups.auto_create is off; create it with: mqadmin updateSubGroup -g %s, or set groups.auto_create", name, name)}
+			"group %q does not exist and groups.auto_create is off; create it with mqadmin updateSubGroup, or set groups.auto_create", name)}
 	}
 	var c *transport.GroupConfig
 	err := g.table.change(func(d *draft[transport.GroupConfig]) error {

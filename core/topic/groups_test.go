@@ -35,7 +35,7 @@ func TestEnsureGroup(t *testing.T) {
 		{name: "built in", off: true, group: "TOOLS_CONSUMER"},
 		{name: "system group", off: true, group: "CID_RMQ_SYS_x"},
 		{name: "off", off: true, group: "g", code: 26,
-			remark: `group "g" does not exist and groups.auto_create is off; create it with: mqadmin updateSubGroup -g g, or set groups.auto_create`},
+			remark: `group "g" does not exist and groups.auto_create is off; create it with mqadmin updateSubGroup, or set groups.auto_create`},
 		{name: "illegal", group: "a/b", code: 1,
 			remark: `the group name "a/b" has the illegal character '/' at position 1, allowed are a-z A-Z 0-9 % | - _`},
 	}

@@ -14,8 +14,8 @@ const TopicsFile = "topics.json"
 // Topics is the table of topics. It is safe for concurrent use.
 type Topics struct {
 	// OnChange, if set, is told of every change after it has been saved and before its caller is answered: the topics
-	// that were created or changed (none for a deletion) and the table's new version. It must not change the table. Set
-	// it before the first change.
+	// that were created or changed (none for a deletion) and the table's new version. It must neither change the table nor
+	// wait for other machines: all changes wait for it. Set it before the first change.
 	//
 	// To other name servers the whole table (All) should be sent, not this list: they remember only the version, so a list
 	// that got lost would be missing there for good once a later one arrives.
