@@ -7,8 +7,9 @@
 //   - A frame is a length, a header and a body. NextFrame finds it in a read buffer, Header.Decode reads it,
 //     AppendFrame writes it.
 //   - Header is the part that every request and reply has, with its ext fields as views into the frame.
-//   - A typed header (SendHeader, PullHeader, …) is what one kind of request puts into the ext fields.
-//   - A body (Heartbeat, TopicRoute, …) is a struct with an Append method and a Parse function.
+//   - A typed header is what one kind of request puts into the ext fields. SendHeader, PullHeader and their replies have
+//     Decode and Encode; all others go through Header.Read and Header.Write.
+//   - A body (Heartbeat, TopicRoute, …) is a struct for AppendBody and ParseBody.
 //
 // Costs: splitting, decoding and encoding frames, and the typed headers of sending and pulling, don't allocate once
 // their buffers have grown. Everything a peer controls is bounded: frames to MaxFrameSize, headers to MaxHeaderSize
