@@ -22,6 +22,7 @@ const (
 
 	readBufferSize = 256 << 10 // grows for a longer frame, and shrinks again
 	keptWrite      = 1 << 20   // write buffers above this are not kept
+	mostOneWay     = 4 << 20   // bytes waiting to be written above which one-way requests wait
 	// inlineWrite bounds the bytes in flight up to which the reading goroutine may write. So much fits into the socket's
 	// buffers whatever the peer does, so the reader can't be blocked by a peer that waits for it to read.
 	inlineWrite = 64 << 10
@@ -81,11 +82,14 @@ type Conn struct {
 	server Server
 	start  time.Time
 
-	mu       sync.Mutex // guards everything below
-	out      []byte     // frames to be written next
-	spare    []byte     // the other write buffer
-	writing  bool       // someone is in Write and will take what is in out
-	reading  bool       // the reading goroutine is handing out replies and flushes afterwards
+	mu       sync.Mutex    // guards everything below
+	out      []byte        // frames to be written next
+	spare    []byte        // the other write buffer
+	room     *sync.Cond    // signalled when out has been taken to be written
+	vacant   chan struct{} // closed when a slot becomes free; nil while nobody waits
+	writing  bool          // someone is in Write and will take what is in out
+	held     int           // callers of Hold
+	reading  bool          // the reading goroutine is handing out replies and flushes afterwards
 	slots    []slot
 	free     []uint16
 	gen      int32
@@ -120,6 +124,7 @@ func newConn(nc net.Conn, addr string, o ConnOptions) *Conn {
 	window = min(window, MaxWindow)
 	c := &Conn{addr: addr, nc: nc, server: o.Server, start: time.Now(), slots: make([]slot, window),
 		free: make([]uint16, window), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	c.room = sync.NewCond(&c.mu)
 	for i := range c.free {
 		c.free[i] = uint16(window - 1 - i)
 	}
@@ -191,7 +196,31 @@ func (c *Conn) giveBackLocked(opaque int32) (s slot, ok bool) {
 	c.slots[i] = slot{}
 	c.free = append(c.free, uint16(i))
 	c.inFlight -= int(s.size)
+	if c.vacant != nil {
+		close(c.vacant)
+		c.vacant = nil
+	}
 	return s, true
+}
+
+// waitForSlot waits until the window isn't full.
+func (c *Conn) waitForSlot(ctx context.Context) error {
+	c.mu.Lock()
+	if len(c.free) > 0 || c.err != nil {
+		defer c.mu.Unlock()
+		return c.err
+	}
+	if c.vacant == nil {
+		c.vacant = make(chan struct{})
+	}
+	vacant := c.vacant
+	c.mu.Unlock()
+	select {
+	case <-vacant:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Submit sends a request whose reply goes to hd. It sets h.Opaque. h and body are not used after it has returned. On an
@@ -230,11 +259,11 @@ func (c *Conn) SubmitFrame(f *Frame, hd Handler, token uint64, timeout time.Dura
 	return nil
 }
 
-// OneWay sends a request that isn't answered.
+// OneWay sends a request that isn't answered. It waits while much is waiting to be written, so handlers don't call it.
 func (c *Conn) OneWay(h *wire.Header, body []byte) error {
 	h.Flag |= wire.FlagOneway
 	c.mu.Lock()
-	if err := c.err; err != nil {
+	if err := c.waitForRoomLocked(); err != nil {
 		c.mu.Unlock()
 		return err
 	}
@@ -249,10 +278,10 @@ func (c *Conn) OneWay(h *wire.Header, body []byte) error {
 	return nil
 }
 
-// OneWayFrame sends a frame made in advance that isn't answered. It blocks while the peer doesn't read.
+// OneWayFrame is OneWay for a frame made in advance, whose header has the one-way flag.
 func (c *Conn) OneWayFrame(f *Frame) error {
 	c.mu.Lock()
-	if err := c.err; err != nil {
+	if err := c.waitForRoomLocked(); err != nil {
 		c.mu.Unlock()
 		return err
 	}
@@ -261,9 +290,17 @@ func (c *Conn) OneWayFrame(f *Frame) error {
 	return nil
 }
 
+// waitForRoomLocked waits until little is waiting to be written, and returns why the connection is closed if it is.
+func (c *Conn) waitForRoomLocked() error {
+	for len(c.out) > mostOneWay && c.writing && c.err == nil {
+		c.room.Wait()
+	}
+	return c.err
+}
+
 // flush writes what is in c.out, or sees to it that somebody does. It is called with c.mu held and unlocks it.
 func (c *Conn) flush() {
-	if c.writing || c.reading {
+	if c.writing || c.reading || c.held > 0 {
 		c.mu.Unlock() // who is at it takes ours along
 		return
 	}
@@ -271,11 +308,26 @@ func (c *Conn) flush() {
 	c.writeOut()
 }
 
+// Hold keeps back what is submitted until Release, so that it goes out in one write.
+func (c *Conn) Hold() {
+	c.mu.Lock()
+	c.held++
+	c.mu.Unlock()
+}
+
+// Release ends a Hold.
+func (c *Conn) Release() {
+	c.mu.Lock()
+	c.held--
+	c.flush()
+}
+
 // writeOut writes until nothing is left. It is called with c.mu held and c.writing set, and unlocks.
 func (c *Conn) writeOut() {
 	for len(c.out) > 0 && c.err == nil {
 		batch := c.out
 		c.out, c.spare = c.spare[:0], nil
+		c.room.Broadcast()
 		c.mu.Unlock()
 		_, err := c.nc.Write(batch)
 		c.wroteBytes.Add(int64(len(batch)))
@@ -317,7 +369,7 @@ func (c *Conn) afterReplies() {
 	c.mu.Lock()
 	c.reading = false
 	switch {
-	case len(c.out) == 0 || c.writing:
+	case len(c.out) == 0 || c.writing || c.held > 0:
 		c.mu.Unlock()
 	case c.inFlight <= inlineWrite:
 		c.writing = true
@@ -472,6 +524,7 @@ func (c *Conn) fail(err error) {
 	}
 	c.err = err
 	close(c.done)
+	c.room.Broadcast()
 	var lost []slot
 	for i := range c.slots {
 		if c.slots[i].opaque != 0 {
