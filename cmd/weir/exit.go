@@ -45,11 +45,14 @@ func exitCode(err error) int {
 	var said *silent
 	var bad config.Errors
 	var network net.Error
+	var why *reason
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &said):
 		return said.code
+	case errors.As(err, &why):
+		return why.code
 	case isUsage(err), errors.As(err, &bad):
 		return exitUsage
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &network):
