@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/weirmq/weir/core/broker"
 	"github.com/weirmq/weir/core/config"
 )
 
@@ -16,7 +17,7 @@ func firstStart(dir string) bool {
 
 // banner says where everything is and, on the first start, what to do next. The word "ready" isn't in it: scripts wait
 // for the line that follows.
-func (a *app) banner(cfg *config.Config, at addresses, first bool) {
+func (a *app) banner(cfg *config.Config, at broker.Addresses, first bool) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(a.stdout, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
 	}
@@ -31,7 +32,7 @@ func (a *app) banner(cfg *config.Config, at addresses, first bool) {
 		}
 		line("data", "%s", dir)
 		line("listens on", "%s", at.Listen)
-		line("clients", "are told %s: %s", at.Advertised, at.Why)
+		line("clients", "are told %s: %s", at.Advertised.Addr, at.Advertised.Why)
 		line("", "change it with broker.advertise or WEIR_BROKER__ADVERTISE=HOST[:PORT]")
 	}
 	if at.NameServer != "" {

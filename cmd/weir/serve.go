@@ -18,6 +18,9 @@ import (
 // stopTimeout bounds a clean stop: draining, flushing, unregistering.
 const stopTimeout = 30 * time.Second
 
+// signalPause is how long after the first signal further ones mean nothing.
+const signalPause = time.Second
+
 func (a *app) serveCommand() *cobra.Command {
 	var s source
 	c := &cobra.Command{
@@ -97,10 +100,16 @@ func stop(srv server, signals <-chan os.Signal) error {
 	defer cancel()
 	stopped := make(chan error, 1)
 	go func() { stopped <- srv.Stop(ctx) }()
-	select {
-	case err := <-stopped:
-		return err
-	case sig := <-signals:
-		return fmt.Errorf("signal %s again: stopped at once, what was not flushed is recovered at the next start", sig)
+	began := time.Now()
+	for {
+		select {
+		case err := <-stopped:
+			return err
+		case sig := <-signals:
+			if time.Since(began) < signalPause { // the same signal, sent to the process and to its group
+				continue
+			}
+			return fmt.Errorf("signal %s again: stopped at once, what was not flushed is recovered at the next start", sig)
+		}
 	}
 }

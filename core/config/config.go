@@ -28,6 +28,9 @@ type Config struct {
 	Auth       Instance   `yaml:"-"`
 	Transports []Instance `yaml:"-"`
 
+	// Sections are those of other owners, decoded.
+	Sections []Section `yaml:"-"`
+
 	// File is the file that was read, or empty.
 	File string `yaml:"-"`
 	// Warnings are for the log: what was ignored, and what is configured but not run.

@@ -131,6 +131,7 @@ func Load(o Options) (*Config, error) {
 	if len(l.dec.errs) > 0 {
 		return nil, l.dec.errs.sorted()
 	}
+	l.cfg.Sections = o.Sections
 	l.cfg.values = l.collect()
 	return l.cfg, nil
 }

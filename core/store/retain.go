@@ -113,3 +113,7 @@ func (s *Store) expireQueue(q *queue, begin message.Position) error {
 	_, err := q.Expire()
 	return err
 }
+
+// DeleteExpired deletes expired segments, and what is left without messages in the queues, now instead of at the next
+// hour of Config.DeleteAt.
+func (s *Store) DeleteExpired() error { return s.deleteExpired(s.clock.Now(), false) }

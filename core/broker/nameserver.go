@@ -1,0 +1,65 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"github.com/weirmq/weir/core/internal/vfs"
+	"github.com/weirmq/weir/core/naming"
+	"github.com/weirmq/weir/core/plugin"
+	"github.com/weirmq/weir/core/transport"
+)
+
+// newNameServer makes a name server and the listener that it is reached by.
+func (b *Broker) newNameServer(g *gate) (*naming.Server, transport.Transport, error) {
+	cfg := b.opts.Config
+	names, err := naming.New(naming.Settings{
+		FS: vfs.OS{}, KVFile: filepath.Join(cfg.DataDir, "weir", "kvConfig.json"), Clock: b.opts.Clock, Logger: b.log,
+	}, naming.DefaultConfig(), g)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range b.opts.Plugins.Transports.All() {
+		nf, ok := f.(transport.NameServerFactory)
+		if !ok {
+			continue
+		}
+		t, err := nf.NewNameServer(b.pluginSettings(plugin.KindTransport, plugin.ID{Type: f.Type(), Name: "nameserver"}), cfg.NameServer.Listen,
+			transport.Handlers{Router: names, Registry: names, KV: names, Sessions: names})
+		return names, t, err
+	}
+	return nil, nil, errors.New("nameserver.enabled: no transport of this build serves name servers")
+}
+
+// NameServer is a name server alone, without a broker.
+type NameServer struct{ broker *Broker }
+
+// NewNameServer makes a name server from the sections data_dir, nameserver and auth of a configuration. It touches
+// nothing outside until Start.
+func NewNameServer(o Options) (*NameServer, error) {
+	o.Config.NameServer.Enabled = true
+	b, err := newBroker(o)
+	return &NameServer{b}, err
+}
+
+// Start starts it. When it fails, what it had started is stopped.
+func (n *NameServer) Start(ctx context.Context) error {
+	return n.broker.starting(ctx, func() error {
+		g, err := n.broker.startAuth(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = n.broker.startNaming(ctx, g)
+		return err
+	})
+}
+
+// Stop ends it. It works without Start, and twice.
+func (n *NameServer) Stop(ctx context.Context) error { return n.broker.Stop(ctx) }
+
+// Done delivers the fault after which it can't go on.
+func (n *NameServer) Done() <-chan error { return n.broker.Done() }
+
+// Addresses says where it is reached.
+func (n *NameServer) Addresses() Addresses { return n.broker.Addresses() }

@@ -1,0 +1,222 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"unsafe"
+
+	"github.com/weirmq/weir/core/auth"
+	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/queue"
+	"github.com/weirmq/weir/core/store"
+	"github.com/weirmq/weir/core/topic"
+	"github.com/weirmq/weir/core/transport"
+)
+
+// sendWork is what a batch of sends carries while it is under way. It stays with the transport's batch and is reused with
+// it, so that a busy connection allocates nothing for a message.
+type sendWork struct {
+	handler *handler
+	owner   *transport.SendBatch
+	batch   store.Batch
+	// runs tells which messages of batch belong to which send.
+	runs []sendRun
+	// properties is the arena of rewritten property strings.
+	properties message.Properties
+}
+
+// sendRun is the part of a store batch that one send became.
+type sendRun struct {
+	send         int
+	first, count int
+	// answer is the queue id to report: for a message that was redirected, the one that was asked for.
+	answer message.QueueID
+}
+
+// Send implements transport.Sender.
+func (h *handler) Send(ctx context.Context, b *transport.SendBatch) {
+	w, ok := b.Work.(*sendWork)
+	if !ok {
+		w = &sendWork{}
+		w.batch.Done = w
+		b.Work = w
+	}
+	w.begin(h, b)
+	for i := range b.Sends {
+		if err := w.add(ctx, i); err != nil {
+			b.Sends[i].Answer(code(err))
+		}
+	}
+	if len(w.batch.Messages) == 0 {
+		b.Reply.SendsDone(b)
+		return
+	}
+	h.store.Append(&w.batch)
+}
+
+func (w *sendWork) begin(h *handler, b *transport.SendBatch) {
+	w.handler, w.owner = h, b
+	w.batch.Messages = w.batch.Messages[:0]
+	w.batch.Wait = false
+	w.runs = w.runs[:0]
+	w.properties = w.properties[:0]
+	b.StoreHost = h.storeHost()
+	b.Positions = b.Positions[:0]
+}
+
+// Appended implements store.Completer: it answers each send and gives the batch back.
+func (w *sendWork) Appended(*store.Batch) {
+	b, h := w.owner, w.handler
+	for _, r := range w.runs {
+		messages := w.batch.Messages[r.first : r.first+r.count]
+		s, m := &b.Sends[r.send], &messages[0]
+		s.Code, s.Remark = m.Code, m.Remark
+		s.AnsweredQueueID, s.QueueOffset = r.answer, m.QueueOffset
+		from := len(b.Positions)
+		for i := range messages {
+			b.Positions = append(b.Positions, messages[i].Position)
+		}
+		s.Positions = b.Positions[from:len(b.Positions):len(b.Positions)]
+	}
+	h.countSends(w)
+	w.owner = nil
+	b.Reply.SendsDone(b)
+}
+
+// add checks send i and adds what it asks for to the store batch.
+func (w *sendWork) add(ctx context.Context, i int) error {
+	h, s := w.handler, &w.owner.Sends[i]
+	t, err := h.topicForSend(ctx, s)
+	if err != nil {
+		return err
+	}
+	if s.QueueID >= message.QueueID(max(t.ReadQueues, t.WriteQueues)) {
+		return &message.Error{Code: message.SystemError, Remark: fmt.Sprintf(
+			"queue id %d is out of range: topic %s has %d read and %d write queues", s.QueueID, t.Name, t.ReadQueues, t.WriteQueues)}
+	}
+	id := s.QueueID
+	if id < 0 {
+		id = randomQueue(t.WriteQueues)
+	}
+	m := store.Message{
+		Topic: t.Name, Queue: id, Flag: s.Flag, SysFlag: s.SysFlag, BornTimestamp: s.BornTimestamp,
+		BornHost: w.owner.Session.Remote(), StoreHost: w.owner.StoreHost, ReconsumeTimes: s.ReconsumeTimes, Body: s.Body,
+	}
+	if t.FilterType == topic.MultiTag {
+		m.SysFlag |= message.FlagMultiTags
+	}
+	if s.Batch {
+		return w.addBatch(i, s, m)
+	}
+	return w.addSingle(i, s, m)
+}
+
+// addSingle adds one message. WAIT is taken out of its properties and CLUSTER put in, as RocketMQ does.
+func (w *sendWork) addSingle(i int, s *transport.Send, m store.Message) error {
+	p := scanProperties(s.Properties)
+	retry := message.IsRetryTopic(m.Topic)
+	if err := p.refuseUnsupported(retry); err != nil {
+		return err
+	}
+	run := sendRun{send: i, first: len(w.batch.Messages), count: 1, answer: m.Queue}
+	if retry {
+		if err := w.handler.redirectDeadLetter(s, &m); err != nil {
+			return err
+		}
+	}
+	m.Properties = w.rewrite(s.Properties, p, m.Topic)
+	w.batch.Wait = w.batch.Wait || p.wait
+	w.batch.Messages = append(w.batch.Messages, m)
+	w.runs = append(w.runs, run)
+	return nil
+}
+
+// addBatch adds the messages of a client's batch as a unit: they lie in one segment and are refused together. Unlike a
+// single message's, their properties keep WAIT, as RocketMQ stores them.
+func (w *sendWork) addBatch(i int, s *transport.Send, m store.Message) error {
+	p := scanProperties(s.Properties)
+	if message.TransactionType(s.SysFlag) != 0 || p.delayed() || p.transaction {
+		return &message.Error{Code: message.MessageIllegal, Remark: "a batch may be neither transactional nor delayed"}
+	}
+	if limit := int(w.handler.maxMessageSize); len(s.Body) > limit {
+		return &message.Error{Code: message.MessageIllegal, Remark: fmt.Sprintf(
+			"batch of %d bytes is over the limit of %d (store.max_message_size)", len(s.Body), limit)}
+	}
+	more := w.keep(message.AppendProperties(message.AppendProperties(w.room(), s.Properties), w.handler.clusterProperty))
+	first := len(w.batch.Messages)
+	for rest := message.Batch(s.Body); ; {
+		item, next, ok, err := rest.Next()
+		if err != nil {
+			w.batch.Messages = w.batch.Messages[:first]
+			return &message.Error{Code: message.MessageIllegal, Remark: err.Error()}
+		}
+		if !ok {
+			break
+		}
+		inner := m
+		inner.Flag, inner.Body, inner.Properties, inner.MoreProperties = item.Flag, item.Body, item.Properties, more
+		w.batch.Messages = append(w.batch.Messages, inner)
+		rest = next
+	}
+	count := len(w.batch.Messages) - first
+	if count == 0 {
+		return &message.Error{Code: message.MessageIllegal, Remark: "batch holds no message"}
+	}
+	w.batch.Messages[first].Unit = int32(count)
+	w.batch.Wait = w.batch.Wait || p.wait
+	w.runs = append(w.runs, sendRun{send: i, first: first, count: count, answer: m.Queue})
+	return nil
+}
+
+// topicForSend authorises the send and finds its topic, or creates it.
+func (h *handler) topicForSend(ctx context.Context, s *transport.Send) (*transport.TopicConfig, error) {
+	t, ok := h.topics.Lookup(s.Topic)
+	name := borrowedString(s.Topic)
+	if ok {
+		name = t.Name
+	}
+	if err := h.gate.check(ctx, &s.Credentials, auth.Publish, topicOf(name)); err != nil {
+		return nil, err
+	}
+	if message.IsClosedTopic(name) {
+		return nil, &message.Error{Code: message.NoPermission, Remark: fmt.Sprintf("topic %s is the broker's own: nobody may send to it", name)}
+	}
+	if ok {
+		return t, nil
+	}
+	if err := message.CheckTopic(name); err != nil {
+		return nil, err
+	}
+	t, _, err := h.topics.EnsureForSend(s.Topic, s.DefaultTopic, s.DefaultTopicQueueNums, s.UnitMode)
+	return t, err
+}
+
+// redirectDeadLetter sends a message that a consumer puts into its retry topic by itself (the fallback of ordered
+// consumers) to the dead letter topic when it has been retried often enough. The answer keeps the queue asked for.
+func (h *handler) redirectDeadLetter(s *transport.Send, m *store.Message) error {
+	group, _ := message.RetryGroup(m.Topic)
+	g, err := h.groups.Ensure(group)
+	if err != nil {
+		return err
+	}
+	if !queue.SendIsDead(g, s) {
+		return nil
+	}
+	t, err := h.topics.EnsureDLQ(group)
+	if err != nil {
+		return err
+	}
+	m.Topic, m.Queue = t.Name, 0
+	return nil
+}
+
+func randomQueue(queues int32) message.QueueID {
+	if queues <= 1 {
+		return 0
+	}
+	return message.QueueID(rand.Int32N(queues))
+}
+
+// borrowedString views b as a string for the time of one call. It must not be kept.
+func borrowedString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -1,0 +1,96 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/weirmq/weir/core/auth"
+	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/queue"
+	"github.com/weirmq/weir/core/store"
+	"github.com/weirmq/weir/core/transport"
+)
+
+// Return implements transport.Returner. Until delay levels are served a retry is delivered at once.
+func (h *handler) Return(ctx context.Context, r *transport.Return) {
+	stored, err := h.giveBack(ctx, r)
+	if err != nil {
+		r.Code, r.Remark = code(err)
+	}
+	if !stored {
+		r.Reply.ReturnDone(r)
+	}
+}
+
+// giveBack hands the message to the store, which will answer r, and says whether it did.
+func (h *handler) giveBack(ctx context.Context, r *transport.Return) (stored bool, err error) {
+	if err := h.gate.Allow(ctx, &r.Caller, auth.Subscribe, groupOf(r.Group)); err != nil {
+		return false, err
+	}
+	g, err := h.groups.Ensure(r.Group)
+	if err != nil {
+		return false, err
+	}
+	if !h.settings.perm().CanWrite() {
+		return false, &message.Error{Code: message.NoPermission, Remark: "this broker may not be written to (brokerPermission)"}
+	}
+	var records transport.Records
+	if err := h.record(r.Position, &records); err != nil {
+		return false, err
+	}
+	defer records.Release()
+	plan := queue.PlanReturn(message.Record(records.Chunks[0]), g, r, rand.Uint32(), nil)
+	if plan.Drop {
+		return false, nil
+	}
+	t, err := h.returnTopic(r, &plan)
+	if err != nil {
+		return false, err
+	}
+	if !message.Perm(t.Perm).CanWrite() {
+		return false, &message.Error{Code: message.NoPermission, Remark: fmt.Sprintf("topic %s may not be written to", t.Name)}
+	}
+	h.store.Append(newReturning(h, r, &plan.Message))
+	return true, nil
+}
+
+func (h *handler) returnTopic(r *transport.Return, plan *queue.Returned) (*transport.TopicConfig, error) {
+	if plan.Dead {
+		return h.topics.EnsureDLQ(r.Group)
+	}
+	return h.topics.EnsureRetry(r.Group, plan.Queues, r.UnitMode)
+}
+
+// returning is a returned message on its way into the log.
+type returning struct {
+	handler *handler
+	request *transport.Return
+	topic   string
+	batch   store.Batch
+	one     [1]store.Message
+}
+
+func newReturning(h *handler, r *transport.Return, m *message.Message) *store.Batch {
+	w := &returning{handler: h, request: r, topic: m.Topic}
+	w.one[0] = store.Message{
+		Topic: m.Topic, Queue: m.QueueID, Flag: m.Flag, SysFlag: m.SysFlag, BornTimestamp: m.BornTimestamp,
+		BornHost: m.BornHost, StoreHost: m.StoreHost, ReconsumeTimes: m.ReconsumeTimes, Body: m.Body, Properties: m.Properties,
+	}
+	w.batch.Messages, w.batch.Done, w.batch.Wait = w.one[:], w, true
+	return &w.batch
+}
+
+// Appended implements store.Completer. Only a message that is stored as promised counts as taken back; anything else
+// makes the client try again in its own way.
+func (w *returning) Appended(*store.Batch) {
+	m, r := &w.one[0], w.request
+	r.Code, r.Remark = m.Code, m.Remark
+	if m.Code != message.Success {
+		r.Code = message.SystemError
+	} else {
+		w.handler.counters.Stored(w.handler.identity.cluster, w.topic, 1, int64(len(m.Body)))
+		w.handler.counters.Add(queue.ReturnNums, r.OriginTopic, r.Group, 1)
+	}
+	r.Reply.ReturnDone(r)
+}

@@ -1,0 +1,102 @@
+package broker
+
+import (
+	"fmt"
+	"net/netip"
+	"sort"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirmq/weir/core/config"
+	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/store"
+	"github.com/weirmq/weir/core/transport"
+)
+
+// settings shows the configuration under RocketMQ's property names, for tools that ask for it, and holds what may be
+// changed while the broker runs.
+type settings struct {
+	fixed      map[string]string
+	permission atomic.Int32
+	version    atomic.Pointer[transport.DataVersion]
+}
+
+func newSettings(cfg *config.Config, sec *sections, now time.Time) *settings {
+	flush := "ASYNC_FLUSH"
+	if sec.Store.Flush == store.FlushSync {
+		flush = "SYNC_FLUSH"
+	}
+	hours := make([]string, len(sec.Store.DeleteAt))
+	for i, h := range sec.Store.DeleteAt {
+		hours[i] = fmt.Sprintf("%02d", h)
+	}
+	s := &settings{fixed: map[string]string{
+		"brokerName":                     cfg.Broker.Name,
+		"brokerClusterName":              cfg.Broker.Cluster,
+		"brokerId":                       "0",
+		"brokerRole":                     "ASYNC_MASTER",
+		"namesrvAddr":                    strings.Join(cfg.Cluster.Nameservers, ";"),
+		"flushDiskType":                  flush,
+		"fileReservedTime":               strconv.Itoa(int(sec.Store.ReservedTime / time.Hour)),
+		"deleteWhen":                     strings.Join(hours, ";"),
+		"mappedFileSizeCommitLog":        strconv.FormatInt(int64(sec.Store.SegmentSize), 10),
+		"mappedFileSizeConsumeQueue":     strconv.Itoa(sec.Store.ConsumeQueueEntries * message.EntrySize),
+		"maxMessageSize":                 strconv.FormatInt(int64(sec.Store.MaxMessageSize), 10),
+		"storePathRootDir":               cfg.DataDir,
+		"autoCreateTopicEnable":          strconv.FormatBool(sec.Topics.AutoCreate),
+		"defaultTopicQueueNums":          strconv.Itoa(int(sec.Topics.DefaultQueues)),
+		"autoCreateSubscriptionGroup":    strconv.FormatBool(sec.Groups.AutoCreate),
+		"enablePropertyFilter":           "false",
+		"rejectTransactionMessage":       "true",
+		"messageIndexEnable":             "false",
+		"longPollingEnable":              "true",
+		"slaveReadEnable":                "false",
+		"diskMaxUsedSpaceRatio":          strconv.Itoa(int(sec.Store.DiskMaxUsed * 100)),
+		"notifyConsumerIdsChangedEnable": "true",
+	}}
+	s.permission.Store(int32(message.PermRW))
+	s.version.Store(&transport.DataVersion{Timestamp: now.UnixMilli()})
+	return s
+}
+
+func (s *settings) perm() message.Perm { return message.Perm(s.permission.Load()) }
+
+// table returns all settings. advertised is what clients are told.
+func (s *settings) table(advertised netip.AddrPort) map[string]string {
+	out := make(map[string]string, len(s.fixed)+2)
+	for k, v := range s.fixed {
+		out[k] = v
+	}
+	out["brokerPermission"] = strconv.Itoa(int(s.permission.Load()))
+	out["brokerIP1"] = advertised.Addr().String()
+	out["listenPort"] = strconv.Itoa(int(advertised.Port()))
+	return out
+}
+
+// update changes settings, all or none.
+func (s *settings) update(values map[string]string, now time.Time) error {
+	keys := make([]string, 0, len(values))
+	for k := range values {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	perm := s.permission.Load()
+	for _, k := range keys {
+		if k != "brokerPermission" {
+			return &message.Error{Code: message.NoPermission, Remark: fmt.Sprintf(
+				"%s can't be changed while the broker runs; only brokerPermission can. Set the others in broker.yaml and restart", k)}
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(values[k]), 10, 32)
+		if err != nil || n < 0 || n > int64(message.PermRW|message.PermInherit) {
+			return &message.Error{Code: message.SystemError, Remark: fmt.Sprintf(
+				"brokerPermission %q: want 6 for read and write, 4 for read only, 2 for write only", values[k])}
+		}
+		perm = int32(n)
+	}
+	s.permission.Store(perm)
+	v := s.version.Load()
+	s.version.Store(&transport.DataVersion{Counter: v.Counter + 1, Timestamp: now.UnixMilli()})
+	return nil
+}
