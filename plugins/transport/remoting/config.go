@@ -87,11 +87,11 @@ func (c *Config) ListenAddress() string { return c.Listen }
 func (c *Config) Validate() error {
 	var errs []error
 	if err := checkAddress(c.Listen); err != nil {
-		errs = append(errs, fmt.Errorf("listen: %w", err))
+		errs = append(errs, plugin.Invalid("listen", "%w", err))
 	}
 	if c.FastListen != fastAuto && c.FastListen != fastOff {
 		if err := checkAddress(c.FastListen); err != nil {
-			errs = append(errs, fmt.Errorf("fast_listen: want auto, off or an address: %w", err))
+			errs = append(errs, plugin.Invalid("fast_listen", "want auto, off or an address: %w", err))
 		}
 	}
 	for _, d := range []struct {
@@ -99,11 +99,11 @@ func (c *Config) Validate() error {
 		v   time.Duration
 	}{{"idle_timeout", c.IdleTimeout}, {"frame_timeout", c.FrameTimeout}, {"write_timeout", c.WriteTimeout}} {
 		if d.v <= 0 {
-			errs = append(errs, fmt.Errorf("%s: want a positive time, got %v", d.key, d.v))
+			errs = append(errs, plugin.Invalid(d.key, "want a positive time, got %v", d.v))
 		}
 	}
 	if c.MaxFrame < frameMin || c.MaxFrame > frameMax {
-		errs = append(errs, fmt.Errorf("max_frame: want %v to %v, got %v", frameMin, frameMax, c.MaxFrame))
+		errs = append(errs, plugin.Invalid("max_frame", "want %v to %v, got %v", frameMin, frameMax, c.MaxFrame))
 	}
 	for _, n := range []struct {
 		key string
@@ -114,7 +114,7 @@ func (c *Config) Validate() error {
 		{"write_queue", int64(c.WriteQueue)}, {"slow_requests", int64(c.SlowRequests)},
 	} {
 		if n.v < 1 {
-			errs = append(errs, fmt.Errorf("%s: want at least 1, got %d", n.key, n.v))
+			errs = append(errs, plugin.Invalid(n.key, "want at least 1, got %d", n.v))
 		}
 	}
 	return errors.Join(errs...)
