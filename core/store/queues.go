@@ -56,11 +56,6 @@ func (t *queueTable) findOrOpen(key message.QueueKey, open func(message.QueueKey
 	return q, nil
 }
 
-func (t *queueTable) put(q *queue) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.putLocked(q)
-}
 
 func (t *queueTable) putLocked(q *queue) {
 	if t.topics == nil {
