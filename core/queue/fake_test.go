@@ -31,6 +31,7 @@ type fakeLog struct {
 	lends    atomic.Int64
 	lent     atomic.Int64 // references out
 	entryErr error
+	shared   *fakeRef
 	onBounds func() // called before each look at a queue's bounds
 }
 
@@ -40,7 +41,11 @@ type fakeQueue struct {
 	missing func(message.Offset) bool
 }
 
-func newFakeLog() *fakeLog { return &fakeLog{queues: map[message.QueueKey]*fakeQueue{}} }
+func newFakeLog() *fakeLog {
+	l := &fakeLog{queues: map[message.QueueKey]*fakeQueue{}}
+	l.shared = &fakeRef{l}
+	return l
+}
 
 type fakeRef struct{ l *fakeLog }
 
@@ -48,7 +53,7 @@ func (r *fakeRef) Release() { r.l.lent.Add(-1) }
 
 func (l *fakeLog) ref() transport.Ref {
 	l.lent.Add(1)
-	return &fakeRef{l}
+	return l.shared
 }
 
 func (l *fakeLog) put(m *message.Message, storeTime int64) message.Arrival {
@@ -390,7 +395,8 @@ type world struct {
 	pulls    *Pulls
 	fs       vfs.FS
 	perm     message.Perm
-	retried  []string // groups whose retry topic was asked for
+	mu       sync.Mutex // guards retried
+	retried  []string   // groups whose retry topic was asked for
 }
 
 var testStart = time.UnixMilli(1_700_000_000_000)
@@ -414,6 +420,8 @@ func newWorld(t testing.TB, change func(*Config)) *world {
 	w.clients = NewClients(ClientSettings{
 		Config: cfg, Clock: w.clock, Logger: quiet(), Programs: w.programs, Groups: w.groups, Left: w.locks.Leave,
 		EnsureRetryTopic: func(group string, _ transport.GroupConfig, _ bool) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			w.retried = append(w.retried, group)
 			return nil
 		},

@@ -16,7 +16,7 @@ type Log interface {
 type Index interface {
 	// Bounds returns the first available offset of a queue and the one that its next message gets; ok is false when the
 	// queue has never existed.
-	Bounds(q message.QueueKey) (min, max message.Offset, ok bool)
+	Bounds(q message.QueueKey) (low, high message.Offset, ok bool)
 	// Entries lends up to n raw entries (message.EntrySize bytes each) that lie together, starting with that of offset
 	// from. The run ends where an index file ends, and is empty where there is no entry. The caller releases ref.
 	Entries(q message.QueueKey, from message.Offset, n int) (raw []byte, ref transport.Ref, err error)

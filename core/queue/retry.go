@@ -5,7 +5,7 @@ import (
 	"github.com/weirmq/weir/core/transport"
 )
 
-// Queues of a dead letter topic.
+// DLQQueues is how many queues a dead letter topic has.
 const DLQQueues = 1
 
 // A message that couldn't be consumed comes back in one of two ways: the consumer returns it by its position
