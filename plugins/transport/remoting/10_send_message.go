@@ -24,6 +24,7 @@ type batch struct {
 	arena    []byte // copies of the fields: the header they were decoded into is used for the next request
 	headers  []*signedSend
 	signedN  int         // headers in use
+	signed   signed      // of the send that is being read
 	answered atomic.Bool // by the broker, or by us when it panicked
 	fields   wire.SendHeader
 	reply    wire.SendReply
@@ -98,8 +99,7 @@ func (b *batch) keep(v []byte) []byte {
 
 // readCredentials fills in what the send shows. A signed one keeps its header until the broker has seen it.
 func (b *batch) readCredentials(h *wire.Header, s *transport.Send) {
-	var none signed
-	cr := b.c.credentials(h, s.Body, &none)
+	cr := b.c.credentials(h, s.Body, &b.signed)
 	if cr.AccessKey != nil {
 		cr.AccessKey = b.keep(cr.AccessKey)
 	}
@@ -195,6 +195,7 @@ func (b *batch) rest(e *endpoint) {
 		h.signed = signed{}
 		h.h.Reset()
 	}
+	b.signed = signed{}
 	b.c, b.Session, b.Sends, b.signedN, b.bytes = nil, nil, b.Sends[:0], 0, 0
 	b.arena, b.Positions = b.arena[:0], b.Positions[:0]
 	if cap(b.arena) > spoolKeep {
