@@ -114,13 +114,27 @@ func (p *Produce) Run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	if p.Ended != nil {
-		after, err := p.Ended(ctx)
+		after, err := p.settled(ctx, before+r.Messages)
 		if err != nil {
 			return nil, err
 		}
 		r.Stored = after - before
 	}
 	return r, nil
+}
+
+// settled asks how many messages there are until all that were acknowledged are counted and no more come: brokers make
+// messages visible a moment after they have answered.
+func (p *Produce) settled(ctx context.Context, least int64) (int64, error) {
+	last := int64(-1)
+	for tries := 0; ; tries++ {
+		n, err := p.Ended(ctx)
+		if err != nil || n == last && (n >= least || tries > 50) {
+			return n, err
+		}
+		last = n
+		time.Sleep(50 * time.Millisecond)
+	}
 }
 
 func (p *Produce) defaults() {
@@ -210,10 +224,9 @@ func (p *Produce) measure(ctx context.Context, ph *phases, lanes []*producer) (*
 		return nil, err
 	}
 	s.begin()
-	began := p.clock.now()
 	stopped := false
 	if p.Count == 0 {
-		stopped = sleep(ctx, end-time.Duration(began)) != nil
+		stopped = sleep(ctx, end-time.Duration(p.clock.now())) != nil
 	} else {
 		for _, l := range lanes {
 			select {
@@ -226,6 +239,8 @@ func (p *Produce) measure(ctx context.Context, ph *phases, lanes []*producer) (*
 	now := p.clock.now()
 	if stopped || p.Count > 0 {
 		ph.end.Store(now)
+	} else {
+		now = int64(end)
 	}
 	total := newTally()
 	r := &Result{}
@@ -239,7 +254,7 @@ func (p *Produce) measure(ctx context.Context, ph *phases, lanes []*producer) (*
 		total.merge(&l.tally)
 	}
 	usage := r
-	r = total.result("produce", float64(now-began)/1e9)
+	r = total.result("produce", float64(now-ph.warm)/1e9)
 	r.Settings, r.Broker, r.Client = p.Settings(), usage.Broker, usage.Client
 	perMessage(r)
 	if p.Rate > 0 {
