@@ -305,7 +305,7 @@ func (b *Broker) buildQueues(h *handler, compilers queue.CompilerMap) {
 	h.pulls = queue.NewPulls(queue.PullSettings{
 		Config: qc, Clock: b.opts.Clock, Logger: b.log, Log: h.store, Topics: h.topics, Groups: onDemand{h.groups},
 		Clients: h.clients, Programs: h.programs, Offsets: h.offsets, Counters: h.counters,
-		Perm: h.settings.perm, IndexFileEntries: b.sections.Store.ConsumeQueueEntries, Cluster: cfg.Broker.Cluster,
+		Perm: h.settings.perm, Cluster: cfg.Broker.Cluster,
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math"
 	"net/netip"
 	"slices"
 	"sync"
@@ -22,17 +23,18 @@ import (
 
 // fakeLog is a store in memory: records one behind the other, and an index for each queue.
 type fakeLog struct {
-	mu       sync.Mutex
-	bytes    []byte
-	oldest   message.Position
-	hotFrom  message.Position // records before it are cold
-	perFile  int              // index entries per file, 0 for no end
-	queues   map[message.QueueKey]*fakeQueue
-	lends    atomic.Int64
-	lent     atomic.Int64 // references out
-	entryErr error
-	shared   *fakeRef
-	onBounds func() // called before each look at a queue's bounds
+	mu         sync.Mutex
+	bytes      []byte
+	oldest     message.Position
+	hotFrom    message.Position // records before it are cold
+	unreadable message.Position // records from it on can't be had
+	perFile    int              // index entries per file, 0 for no end
+	queues     map[message.QueueKey]*fakeQueue
+	lends      atomic.Int64
+	lent       atomic.Int64 // references out
+	entryErr   error
+	shared     *fakeRef
+	onBounds   func() // called before each look at a queue's bounds
 }
 
 type fakeQueue struct {
@@ -42,10 +44,16 @@ type fakeQueue struct {
 }
 
 func newFakeLog() *fakeLog {
-	l := &fakeLog{queues: map[message.QueueKey]*fakeQueue{}}
+	l := &fakeLog{unreadable: math.MaxInt64, queues: map[message.QueueKey]*fakeQueue{}}
 	l.shared = &fakeRef{l}
 	return l
 }
+
+// noEntries is the error for a missing index file. The next one begins at its value.
+type noEntries message.Offset
+
+func (e noEntries) Error() string        { return "no entries" }
+func (e noEntries) Next() message.Offset { return message.Offset(e) }
 
 type fakeRef struct{ l *fakeLog }
 
@@ -125,7 +133,7 @@ func (l *fakeLog) Entries(q message.QueueKey, from message.Offset, n int) ([]byt
 		return nil, nil, l.entryErr
 	}
 	if fq == nil || from < 0 || int(from)*message.EntrySize >= len(fq.raw) || fq.missing != nil && fq.missing(from) {
-		return nil, nil, nil
+		return nil, nil, noEntries(from + 1)
 	}
 	if l.perFile > 0 {
 		n = min(n, l.perFile-int(from)%l.perFile)
@@ -141,7 +149,10 @@ func (l *fakeLog) Lend(entries []message.Entry, r *transport.Records) (int, erro
 	var end message.Position = -1
 	for i, e := range entries {
 		if e.Position < l.oldest || int(e.Position)+int(e.Size) > len(l.bytes) {
-			return i, nil
+			return i, errors.New("no record there")
+		}
+		if e.Position >= l.unreadable {
+			return i, errors.New("not readable yet")
 		}
 		if e.Position == end {
 			r.Extend(int(e.Size), 1)
@@ -430,7 +441,7 @@ func newWorld(t testing.TB, change func(*Config)) *world {
 	w.pulls = NewPulls(PullSettings{
 		Config: cfg, Clock: w.clock, Logger: quiet(), Log: w.log, Topics: w.topics, Groups: w.groups, Clients: w.clients,
 		Programs: w.programs, Offsets: w.offsets, Counters: w.counters, Perm: func() message.Perm { return w.perm },
-		IndexFileEntries: 300_000, Cluster: "DefaultCluster",
+		Cluster: "DefaultCluster",
 	})
 	return w
 }

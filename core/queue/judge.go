@@ -10,16 +10,21 @@ import (
 	"github.com/weirmq/weir/core/message"
 )
 
-// matchIndex clears in keep the bits of entries that can't match, and says whether those that are left do match.
-func (s *scan) matchIndex(raw []byte) (final bool) {
+// decode reads the entries' tags codes and returns how many entries can be judged: all, unless the record that has to
+// tell its own tag can't be had.
+func (s *scan) decode(raw []byte) (usable int) {
 	n := len(raw) / message.EntrySize
-	codes := s.codes[:n]
-	least := decodeTagsCodes(codes, raw)
-	keep := s.keep[:(n+63)/64]
-	fillBits(keep, n)
-	if least <= message.MaxExtAddress {
-		s.resolve(codes, raw)
+	if least := decodeTagsCodes(s.codes[:n], raw); least <= message.MaxExtAddress {
+		n = s.resolve(s.codes[:n], raw)
 	}
+	return n
+}
+
+// matchIndex clears in keep the bits of entries that can't match, and says whether those that are left do match. Their
+// codes have been decoded.
+func (s *scan) matchIndex(n int) (final bool) {
+	codes, keep := s.codes[:n], s.keep[:(n+63)/64]
+	fillBits(keep, n)
 	if s.prog.index == nil {
 		return false
 	}
@@ -47,27 +52,27 @@ func fillBits(words []uint64, n int) {
 	}
 }
 
-// resolve replaces tags codes that are addresses in an extension file by the hash of the record's own tag. The bit of an
-// entry whose record is gone is left alone: it is found gone when it is picked.
-func (s *scan) resolve(codes []int64, raw []byte) {
+// resolve replaces tags codes that are addresses in an extension file by the hash of the record's own tag. It stops,
+// with a fault, in front of a record that can't be had, and returns how many codes are good. An entry whose record is
+// gone keeps its address: it is passed over when it is picked.
+func (s *scan) resolve(codes []int64, raw []byte) (good int) {
 	for i, code := range codes {
 		if code > message.MaxExtAddress {
 			continue
 		}
 		e := message.DecodeEntry(raw[i*message.EntrySize:])
-		if s.present(e) {
-			codes[i] = s.ownTagsCode(e)
+		if !s.present(e) {
+			continue
+		}
+		s.scratch.Release()
+		if n, err := s.p.set.Log.Lend([]message.Entry{e}, &s.scratch); n == 1 {
+			codes[i] = recordTagsCode(s.scratch.Chunks[0])
+		} else if !s.hasGone(e) {
+			s.fault = err
+			return i
 		}
 	}
-}
-
-func (s *scan) ownTagsCode(e message.Entry) int64 {
-	s.scratch.Release()
-	n, err := s.p.set.Log.Lend([]message.Entry{e}, &s.scratch)
-	if err != nil || n == 0 {
-		return 0
-	}
-	return recordTagsCode(s.scratch.Chunks[0])
+	return len(codes)
 }
 
 // recordTagsCode returns the hash of a record's tag, 0 when it has none or isn't a record.
@@ -120,12 +125,9 @@ func (s *scan) judge(ctx context.Context) (used int, stop bool) {
 	entries, offsets := s.judged, s.offsets
 	defer func() { s.judged, s.offsets = s.judged[:0], s.offsets[:0] }()
 	for len(entries) > 0 {
-		n, err := s.fetch(entries, offsets)
-		if err == nil {
-			s.verdicts.Reset(n)
-			err = s.prog.Match(ctx, &s.batch, &s.verdicts)
-		}
-		if err != nil {
+		n, missing := s.fetch(entries, offsets)
+		s.verdicts.Reset(n)
+		if err := s.prog.Match(ctx, &s.batch, &s.verdicts); err != nil {
 			s.fault = err
 			return offsets[0], true
 		}
@@ -135,7 +137,10 @@ func (s *scan) judge(ctx context.Context) (used int, stop bool) {
 		if n == len(entries) {
 			break
 		}
-		s.gone = true
+		if !s.hasGone(entries[n]) {
+			s.fault = missing
+			return offsets[n], true
+		}
 		entries, offsets = entries[n+1:], offsets[n+1:]
 	}
 	return 0, false
@@ -156,25 +161,21 @@ func (s *scan) verdict(entries []message.Entry, offsets []int) (used int, stop b
 	return 0, false
 }
 
-// fetch fills the batch with the entries, up to the first whose record is gone, and returns how many that are.
-func (s *scan) fetch(entries []message.Entry, offsets []int) (n int, err error) {
+// fetch fills the batch with the entries, up to the first whose record can't be had, and returns how many that are, and
+// why not more.
+func (s *scan) fetch(entries []message.Entry, offsets []int) (n int, missing error) {
 	s.batch.Topic, s.batch.Queue = s.queue.Topic, s.queue.ID
 	s.batch.TagsCodes, s.batch.Records = s.batch.TagsCodes[:0], s.batch.Records[:0]
 	n = len(entries)
 	if s.prog.needs.Record {
 		s.scratch.Release()
-		if n, err = s.p.set.Log.Lend(entries, &s.scratch); err != nil {
-			return 0, err
-		}
+		n, missing = s.p.set.Log.Lend(entries, &s.scratch)
 		s.batch.Records = appendRecords(s.batch.Records, entries[:n], s.scratch.Chunks)
-		if len(s.batch.Records) != n {
-			return 0, errors.New("the store lent other bytes than the index entries name")
-		}
 	}
 	for _, i := range offsets[:n] {
 		s.batch.TagsCodes = append(s.batch.TagsCodes, s.codes[i])
 	}
-	return n, nil
+	return n, missing
 }
 
 // appendRecords cuts chunks, which hold the records of entries one behind the other, into those records.

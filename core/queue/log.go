@@ -1,6 +1,8 @@
 package queue
 
 import (
+	"errors"
+
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/transport"
 )
@@ -18,14 +20,23 @@ type Index interface {
 	// queue has never existed.
 	Bounds(q message.QueueKey) (low, high message.Offset, ok bool)
 	// Entries lends up to n raw entries (message.EntrySize bytes each) that lie together, starting with that of offset
-	// from. The run ends where an index file ends, and is empty where there is no entry. The caller releases ref.
+	// from. The run ends where an index file ends. The caller releases ref. Where the queue has no entry, or lost the
+	// file, the error is a NoEntries.
 	Entries(q message.QueueKey, from message.Offset, n int) (raw []byte, ref transport.Ref, err error)
+}
+
+// NoEntries is the error of an Index that has no entry at an offset.
+type NoEntries interface {
+	error
+	// Next returns the first offset in the next index file.
+	Next() message.Offset
 }
 
 // Reader reads records.
 type Reader interface {
-	// Lend adds the records of entries to r and says how many it added: it stops at the first that isn't in the log any
-	// more. Neighbours in the log become one chunk.
+	// Lend adds the records of entries to r, neighbours in the log as one chunk, and says how many it added. It stops with
+	// an error at the first that can't be had: one that isn't in the log any more, or isn't readable yet, or can't be read.
+	// What it has added stays.
 	Lend(entries []message.Entry, r *transport.Records) (n int, err error)
 	// Record adds the record at p to r.
 	Record(p message.Position, r *transport.Records) error
@@ -52,6 +63,9 @@ func entryAt(x Index, q message.QueueKey, o message.Offset) (e message.Entry, ok
 	raw, ref, err := x.Entries(q, o, 1)
 	if ref != nil {
 		defer ref.Release()
+	}
+	if _, missing := errors.AsType[NoEntries](err); missing {
+		return message.Entry{}, false, nil
 	}
 	if err != nil || len(raw) < message.EntrySize {
 		return message.Entry{}, false, err

@@ -24,8 +24,6 @@ type PullSettings struct {
 	Counters *Counters
 	// Perm returns what the broker as a whole allows.
 	Perm func() message.Perm
-	// IndexFileEntries is how many entries one index file of a queue holds.
-	IndexFileEntries int
 	// Cluster is the key of the whole broker's counters.
 	Cluster string
 }

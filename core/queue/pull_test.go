@@ -284,3 +284,32 @@ func TestHoldersAreBounded(t *testing.T) {
 		t.Errorf("%d answered after Stop", n)
 	}
 }
+
+// TestRecordThatCannotBeHad shows that a pull stops in front of a record which is in the log but can't be read, with
+// and without a filter that needs it, and that nothing behind it is delivered before it.
+func TestRecordThatCannotBeHad(t *testing.T) {
+	for _, e := range []filter.Expression{{}, tags("A"), tags("A||ext"), {Type: "BODY", Text: "x"}} {
+		w := newWorld(t, nil)
+		for range 3 {
+			w.log.send("T", 0, "A", "x")
+		}
+		w.log.unreadable = w.log.End()
+		last := w.log.send("T", 0, "A", "x")
+		if e.Text == "A||ext" { // the index doesn't tell its tag
+			last.TagsCode = message.MaxExtAddress - 5
+			w.log.setEntry(last.Queue, last.Offset, last.Entry)
+		}
+		prog := mustGet(t, w.programs, e)
+		p := &transport.Pull{Topic: "T", MaxNum: 32}
+		w.pulls.read(context.Background(), p, prog)
+		if p.Code != message.Success || p.Records.Count != 3 || p.NextBeginOffset != 3 {
+			t.Errorf("%v: code %v, %d records, next %d", e, p.Code, p.Records.Count, p.NextBeginOffset)
+		}
+		p.Records.Release()
+		p.Offset = 3
+		w.pulls.read(context.Background(), p, prog)
+		if p.Code != message.SystemError || p.Remark != "pull T@0: not readable yet" || p.NextBeginOffset != 3 {
+			t.Errorf("%v: code %v, next %d, %s", e, p.Code, p.NextBeginOffset, p.Remark)
+		}
+	}
+}

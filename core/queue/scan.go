@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"math/bits"
 	"time"
 
@@ -39,6 +40,7 @@ type scan struct {
 	codes    [scanBlock]int64
 	keep     [scanBlock / 64]uint64
 	picked   []message.Entry
+	places   []int // of the picked, within the block
 	judged   []message.Entry
 	offsets  []int // of the judged, within the block
 	scratch  transport.Records
@@ -48,7 +50,7 @@ type scan struct {
 
 func newScan() *scan {
 	return &scan{
-		picked: make([]message.Entry, 0, 64), judged: make([]message.Entry, 0, judgeBlock), offsets: make([]int, 0, judgeBlock),
+		picked: make([]message.Entry, 0, 64), places: make([]int, 0, 64), judged: make([]message.Entry, 0, judgeBlock), offsets: make([]int, 0, judgeBlock),
 	}
 }
 
@@ -112,17 +114,23 @@ func (s *scan) answer() {
 	switch {
 	case r.Records.Count > 0:
 		r.Code, r.Remark = message.Success, statusFound
-	case s.fault != nil:
-		r.Code, r.Remark = message.SystemError, "pull "+s.queue.String()+": "+s.fault.Error()
-	case s.next == r.Offset:
-		// The index file is missing: the next one may be there.
-		per := message.Offset(s.p.set.IndexFileEntries)
-		r.Code, r.Remark, r.NextBeginOffset = message.PullNotFound, statusFoundNull, min((r.Offset/per+1)*per, s.high)
+	case s.fault != nil && s.next == r.Offset:
+		s.refuse()
 	case s.gone:
 		r.Code, r.Remark = message.PullRetryImmediately, statusRemoving
 	default:
 		r.Code, r.Remark = message.PullRetryImmediately, statusNoMatch
 	}
+}
+
+// refuse answers a pull that failed at its first entry. A missing index file is passed over, as in RocketMQ.
+func (s *scan) refuse() {
+	r := s.r
+	if missing, ok := errors.AsType[NoEntries](s.fault); ok {
+		r.Code, r.Remark, r.NextBeginOffset = message.PullNotFound, statusFoundNull, min(missing.Next(), s.high)
+		return
+	}
+	r.Code, r.Remark = message.SystemError, "pull "+s.queue.String()+": "+s.fault.Error()
 }
 
 // block looks at up to want entries and advances next behind those that it has dealt with. It returns how many there
@@ -141,21 +149,27 @@ func (s *scan) block(ctx context.Context, want int) (n int, full bool) {
 		return 0, false
 	}
 	raw = raw[:n*message.EntrySize]
-	s.picked = s.picked[:0]
-	var used int
-	switch {
-	case s.prog == nil:
-		used = s.pickAll(raw)
-	case s.matchIndex(raw):
-		used = s.pickKept(raw)
-	default:
-		used = s.judgeKept(ctx, raw)
-	}
+	s.picked, s.places = s.picked[:0], s.places[:0]
+	used := s.choose(ctx, raw)
 	full = used < n || s.count >= s.countMax
-	if s.lend(); s.fault == nil || s.r.Records.Count > 0 {
-		s.next += message.Offset(used)
+	if place, ok := s.lend(); !ok {
+		used = place // the next pull begins with the record that couldn't be had
 	}
+	s.next += message.Offset(used)
 	return n, full
+}
+
+// choose picks the entries that the program accepts, until the answer is full, and returns how many it has dealt with.
+func (s *scan) choose(ctx context.Context, raw []byte) int {
+	if s.prog == nil {
+		return s.pickAll(raw)
+	}
+	n := s.decode(raw)
+	raw = raw[:n*message.EntrySize]
+	if s.matchIndex(n) {
+		return s.pickKept(raw)
+	}
+	return s.judgeKept(ctx, raw)
 }
 
 // pickAll picks every entry until the answer is full, and returns how many it has dealt with.
@@ -195,7 +209,7 @@ func (s *scan) pick(e message.Entry, i int) (used int, full bool) {
 	} else if s.size+int(e.Size) > s.sizeMax {
 		return i, true
 	}
-	s.picked = append(s.picked, e)
+	s.picked, s.places = append(s.picked, e), append(s.places, i)
 	s.count++
 	s.size += int(e.Size)
 	return i + 1, s.count >= s.countMax
@@ -225,19 +239,28 @@ func (s *scan) sizeLimit(e message.Entry) int {
 	return limit
 }
 
-// lend adds the records of the picked entries to the answer, except those that have gone meanwhile.
-func (s *scan) lend() {
-	for rest := s.picked; len(rest) > 0; {
-		n, err := s.p.set.Log.Lend(rest, &s.r.Records)
-		if err != nil {
-			s.fault = err
-			return
-		}
-		if n == len(rest) {
+// lend adds the records of the picked entries to the answer, except those that have gone meanwhile. When one can't be
+// had it stops, sets the fault and returns that entry's place in the block.
+func (s *scan) lend() (place int, ok bool) {
+	defer func() { s.count, s.size = s.r.Records.Count, s.r.Records.Size }()
+	for from := 0; from < len(s.picked); from++ {
+		n, err := s.p.set.Log.Lend(s.picked[from:], &s.r.Records)
+		if from += n; from == len(s.picked) {
 			break
 		}
-		s.gone = true
-		rest = rest[n+1:]
+		if !s.hasGone(s.picked[from]) {
+			s.fault = err
+			return s.places[from], false
+		}
 	}
-	s.count, s.size = s.r.Records.Count, s.r.Records.Size
+	return 0, true
+}
+
+// hasGone says whether the log begins behind an entry's record by now. Only then may a record that can't be had be
+// passed over: one that isn't readable yet, or can't be read, would be lost for the group.
+func (s *scan) hasGone(e message.Entry) bool {
+	s.oldest = s.p.set.Log.Begin()
+	gone := e.Position < s.oldest
+	s.gone = s.gone || gone
+	return gone
 }

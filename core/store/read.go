@@ -32,6 +32,9 @@ func (e *NoEntriesError) Error() string {
 	return fmt.Sprintf("%v; the next file begins at %d", ErrNoEntries, e.NextFile)
 }
 
+// Next returns NextFile, for those who know the error by this method only.
+func (e *NoEntriesError) Next() message.Offset { return e.NextFile }
+
 // Is makes errors.Is(err, ErrNoEntries) true.
 func (e *NoEntriesError) Is(target error) bool { return target == ErrNoEntries }
 
