@@ -37,10 +37,12 @@ type Agent struct {
 	consumers map[string]*Consumer
 }
 
-// Start runs an agent that ends with the test. Its name names its directory and log.
-func Start(t testing.TB, kind Kind, name string) *Agent {
+// Start runs an agent that ends with the test. Its name names its directory and log. Flags are for the JVM, if it is one.
+func Start(t testing.TB, kind Kind, name string, jvm ...string) *Agent {
 	t.Helper()
-	return start(t, kind, name, kind.launch)
+	return start(t, kind, name, func(t testing.TB, home string, lines func([]byte) bool) (*proc.Process, error) {
+		return kind.launch(t, home, lines, jvm...)
+	})
 }
 
 // launcher starts a process in a home directory that hands on its lines.

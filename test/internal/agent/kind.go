@@ -36,7 +36,10 @@ func (k Kind) Need(t testing.TB) {
 	}
 }
 
-func (k Kind) launch(t testing.TB, home string, lines func([]byte) bool) (*proc.Process, error) {
+// BinaryHeaders makes a Java client write its headers in RocketMQ's binary encoding in place of JSON.
+const BinaryHeaders = "-Drocketmq.serialize.type=ROCKETMQ"
+
+func (k Kind) launch(t testing.TB, home string, lines func([]byte) bool, jvm ...string) (*proc.Process, error) {
 	switch k {
 	case Go:
 		binary, err := goClient()
@@ -51,15 +54,15 @@ func (k Kind) launch(t testing.TB, home string, lines func([]byte) bool) (*proc.
 			Env: []string{"HOME=" + home, "ROCKETMQ_GO_LOG_LEVEL=warn"}, // broadcast offsets are kept under HOME
 		})
 	case Java4:
-		return launchJava(t, javamq.Server4, "Agent", home, lines)
+		return launchJava(t, javamq.Server4, "Agent", home, lines, jvm...)
 	case Java5:
-		return launchJava(t, javamq.Client5, "Agent", home, lines)
+		return launchJava(t, javamq.Client5, "Agent", home, lines, jvm...)
 	default:
 		return nil, fmt.Errorf("no client %q", k)
 	}
 }
 
-func launchJava(t testing.TB, set, main, home string, lines func([]byte) bool) (*proc.Process, error) {
+func launchJava(t testing.TB, set, main, home string, lines func([]byte) bool, jvm ...string) (*proc.Process, error) {
 	repo.NeedJava(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
@@ -69,6 +72,7 @@ func launchJava(t testing.TB, set, main, home string, lines func([]byte) bool) (
 	}
 	// Groups are balanced when the broker tells that they changed; this is for when it came too early to be of use.
 	flags := append([]string{"-Drocketmq.client.rebalance.waitInterval=5000"}, javamq.QuickStart...)
+	flags = append(flags, jvm...)
 	return javamq.Program{Jars: jars, Home: home, Name: "agent", JVM: flags, Main: main, Lines: lines}.Start()
 }
 

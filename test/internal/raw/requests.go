@@ -183,6 +183,11 @@ func (c *Conn) ReadQueue(ctx context.Context, topic string, queue int) ([]*Recor
 	if err != nil {
 		return nil, err
 	}
+	return c.ReadRange(ctx, topic, queue, next, end)
+}
+
+// ReadRange pulls what a queue holds from one offset on, up to another. It fails where pulls do not get on.
+func (c *Conn) ReadRange(ctx context.Context, topic string, queue int, next, end int64) ([]*Record, error) {
 	var all []*Record
 	for next < end {
 		p, err := c.Pull(ctx, "judge-reader", topic, queue, next, "*")

@@ -269,7 +269,9 @@ func poll(t *testing.T, w *world) {
 	c := w.first.Poll(t, o)
 	c.Bodies(t, bodies(before)...)
 	c.Stop(t)
-	w.awaitCommitted(t, o.Group, topic, 2, 20)
+	if committed := w.awaitCommitted(t, o.Group, topic, 2, 20); committed != 20 {
+		t.Fatalf("%d of 20 committed", committed)
+	}
 	after := numbered("poll", 20, 20)
 	w.sender.Send(t, agent.Sync, topic, agent.Place{}, after...)
 	o.Name = "poll-again"
@@ -393,7 +395,6 @@ func newGroup(t *testing.T, w *world) {
 		o.From = from
 		c := w.first.Push(t, o)
 		c.Bodies(t, bodies(messages)...)
-		c.Stop(t)
-		w.awaitCommitted(t, o.Group, topic, 1, 5) // when it stops, it commits what it consumed
+		w.leave(t, c, o, 1, 5)
 	}
 }

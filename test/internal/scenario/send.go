@@ -12,8 +12,17 @@ import (
 
 // send sends in all four ways and reads the queues past the client: every message is stored once, where its sender was
 // told, with all it carried.
-func send(t *testing.T, w *world) {
-	const topic, queues = "SendTopic", 4
+func send(t *testing.T, w *world) { sendAllWays(t, w, w.sender, "SendTopic") }
+
+// sendWithBinaryHeaders is send from the second process.
+func sendWithBinaryHeaders(t *testing.T, w *world) {
+	p := w.second.Producer(t, agent.ProducerOptions{Name: "binary", Group: "binary-group", NameServer: w.broker.NameServer()})
+	sendAllWays(t, w, p, "BinaryTopic")
+	p.Stop(t)
+}
+
+func sendAllWays(t *testing.T, w *world, sender *agent.Producer, topic string) {
+	const queues = 4
 	w.topic(t, topic, queues)
 	want := make(map[string]agent.Outgoing)
 	message := func(kind string, i int) agent.Outgoing {
@@ -37,22 +46,22 @@ func send(t *testing.T, w *world) {
 	told := make(map[string]agent.Result) // by body
 	for _, mode := range []agent.Mode{agent.Sync, agent.Async} {
 		messages := list(string(mode), 8)
-		for i, r := range w.sender.Send(t, mode, topic, agent.Place{}, messages...) {
+		for i, r := range sender.Send(t, mode, topic, agent.Place{}, messages...) {
 			told[messages[i].Body] = r
 		}
 	}
 	big := list("big", 1)
-	told[big[0].Body] = w.sender.Send(t, agent.Sync, topic, agent.Place{}, big...)[0]
-	w.sender.Send(t, agent.OneWay, topic, agent.Place{}, list("oneway", 8)...)
+	told[big[0].Body] = sender.Send(t, agent.Sync, topic, agent.Place{}, big...)[0]
+	sender.Send(t, agent.OneWay, topic, agent.Place{}, list("oneway", 8)...)
 	toQueue := list("toqueue", 3)
-	for i, r := range w.sender.Send(t, agent.Sync, topic, w.place(2), toQueue...) {
+	for i, r := range sender.Send(t, agent.Sync, topic, w.place(2), toQueue...) {
 		if r.Queue != 2 {
 			t.Errorf("sent to queue 2, told %d", r.Queue)
 		}
 		told[toQueue[i].Body] = r
 	}
 	batch := list("batch", 10)
-	told[batch[0].Body] = w.sender.Send(t, agent.Batch, topic, w.place(1), batch...)[0]
+	told[batch[0].Body] = sender.Send(t, agent.Batch, topic, w.place(1), batch...)[0]
 
 	records := w.awaitStored(t, topic, queues, len(want))
 	if len(records) != len(want) {

@@ -172,6 +172,18 @@ func (b *Broker) Stop(t testing.TB) {
 // Kill ends the broker as kill -9 does.
 func (b *Broker) Kill() { b.server.process().Kill() }
 
+// KillWhileStarting starts a broker and kills it after a time, which should be shorter than a start takes. It tells
+// whether the broker was ready before that.
+func (b *Broker) KillWhileStarting(after time.Duration) (ready bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), after)
+	defer cancel()
+	if b.server.start(ctx) != nil {
+		return false // it was killed on the way
+	}
+	b.Kill()
+	return true
+}
+
 // Restart stops the broker cleanly and starts it again.
 func (b *Broker) Restart(t testing.TB) {
 	t.Helper()

@@ -73,7 +73,7 @@ func (w *weir) process() *proc.Process { return w.p }
 func (w *weir) close() {}
 
 func (w *weir) start(ctx context.Context) error {
-	ready := proc.NewAwait("ready")
+	ready := proc.NewAwait("ready in ") // what serve prints once all its listeners are open
 	p, err := proc.Start(proc.Spec{
 		Path:   w.binary,
 		Args:   []string{"serve", "--data-dir", w.broker.DataDir()},
