@@ -22,6 +22,7 @@ type Locks struct {
 	mu     sync.Mutex // guards all below
 	groups map[string]map[transport.BrokerQueue]lease
 	count  int
+	purged time.Time // when expired leases were last thrown out
 }
 
 type lease struct {
@@ -105,7 +106,12 @@ func (l *Locks) Len() int {
 	return l.count
 }
 
+// purgeLocked throws out expired leases. It looks at all of them, so it does that at most once a second.
 func (l *Locks) purgeLocked(now time.Time) {
+	if now.Sub(l.purged) < time.Second {
+		return
+	}
+	l.purged = now
 	for group, held := range l.groups {
 		for q, old := range held {
 			if now.Sub(old.renewed) > lockLease {
