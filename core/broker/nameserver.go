@@ -16,7 +16,7 @@ func (b *Broker) newNameServer(g *gate) (*naming.Server, transport.Transport, er
 	cfg := b.opts.Config
 	names, err := naming.New(naming.Settings{
 		FS: vfs.OS{}, KVFile: filepath.Join(cfg.DataDir, "weir", "kvConfig.json"), Clock: b.opts.Clock, Logger: b.log,
-	}, naming.DefaultConfig(), g)
+	}, cfg.NameServer.Naming, g)
 	if err != nil {
 		return nil, nil, err
 	}

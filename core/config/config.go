@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"net"
 	"strconv"
 	"strings"
@@ -8,8 +9,8 @@ import (
 	"github.com/weirmq/weir/core/auth"
 	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/naming"
 	"github.com/weirmq/weir/core/plugin"
-	"github.com/weirmq/weir/core/topic"
 	"github.com/weirmq/weir/core/transport"
 )
 
@@ -19,9 +20,6 @@ type Config struct {
 	Broker     Broker     `yaml:"broker" doc:"Who this broker is."`
 	NameServer NameServer `yaml:"nameserver" doc:"The name server inside this process."`
 	Cluster    Cluster    `yaml:"cluster" doc:"What this broker belongs to."`
-
-	Topics topic.Config       `yaml:"topics" doc:"Topics."`
-	Groups topic.GroupsConfig `yaml:"groups" doc:"Subscription groups."`
 
 	// Filters, Auth and Transports are what runs, in the order of the service section.
 	Filters    []Instance `yaml:"-"`
@@ -81,17 +79,28 @@ func remark(err error) string {
 type NameServer struct {
 	Enabled bool   `yaml:"enabled" doc:"Run a name server in this process; this broker registers with it directly."`
 	Listen  string `yaml:"listen" doc:"Address on which clients and other brokers reach it."`
+
+	Naming naming.Config `yaml:",inline"`
 }
 
-// Validate checks the address.
+// Validate checks the address and the bounds.
 func (n *NameServer) Validate() error {
 	if !n.Enabled && n.Listen == "" {
 		return nil
 	}
+	var errs []error
 	if err := CheckListen(n.Listen); err != nil {
-		return plugin.Invalid("listen", "%s", err)
+		errs = append(errs, plugin.Invalid("listen", "%s", err))
 	}
-	return nil
+	for _, bound := range []struct {
+		key string
+		n   int
+	}{{"brokers_max", n.Naming.BrokersMax}, {"topics_max", n.Naming.TopicsMax}, {"kv_max", n.Naming.KVMax}} {
+		if bound.n < 1 {
+			errs = append(errs, plugin.Invalid(bound.key, "%d is less than 1", bound.n))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Cluster configures what is outside this process.
@@ -131,9 +140,7 @@ func Default() *Config {
 	return &Config{
 		DataDir:    "./data",
 		Broker:     Broker{Name: "broker-a", Cluster: "DefaultCluster", Advertise: AdvertiseAuto},
-		NameServer: NameServer{Enabled: true, Listen: "127.0.0.1:9876"},
-		Topics:     topic.DefaultConfig(),
-		Groups:     topic.DefaultGroupsConfig(),
+		NameServer: NameServer{Enabled: true, Listen: "127.0.0.1:9876", Naming: naming.DefaultConfig()},
 	}
 }
 

@@ -38,7 +38,7 @@ func fieldsOf(t reflect.Type) []field {
 		if tag == "" {
 			tag = strings.ToLower(f.Name)
 		}
-		one := field{key: tag, doc: f.Tag.Get("doc"), secret: f.Tag.Get("secret") == "true", index: []int{i}, typ: f.Type}
+		one := field{key: tag, doc: docOf(t, f), secret: f.Tag.Get("secret") == "true", index: []int{i}, typ: f.Type}
 		if c := f.Tag.Get("choices"); c != "" {
 			one.choices = strings.Split(c, ",")
 		} else {
