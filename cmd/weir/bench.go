@@ -380,7 +380,8 @@ func (a *app) showProcess(name string, p *bench.Process) {
 	if p.CPUMicrosPerEntry > 0 {
 		per = fmt.Sprintf("%.3f µs an entry", p.CPUMicrosPerEntry)
 	}
-	fmt.Fprintf(a.stdout, "  %-11s %.2f s CPU, %s; %.1f MiB resident\n", name, p.CPUSeconds, per, float64(p.ResidentBytes)/(1<<20))
+	fmt.Fprintf(a.stdout, "  %-11s %.2f s CPU, %s; %.1f MiB resident, %.1f MiB without mapped files\n", name, p.CPUSeconds, per,
+		float64(p.ResidentBytes)/(1<<20), float64(p.AnonymousBytes)/(1<<20))
 }
 
 // micros formats µs with a unit that fits.

@@ -18,14 +18,17 @@ type Process struct {
 	// CPUMicrosPerMessage is that for each message, or for each entry where only a few of those scanned matched.
 	CPUMicrosPerMessage float64 `json:"cpu_us_per_message,omitempty"`
 	CPUMicrosPerEntry   float64 `json:"cpu_us_per_entry,omitempty"`
-	// Resident memory at the end.
-	ResidentBytes int64 `json:"resident_bytes"`
+	// Resident memory at the end, and the part of it that isn't mapped files: those are the system's cache, counted for
+	// whoever has them mapped.
+	ResidentBytes  int64 `json:"resident_bytes"`
+	AnonymousBytes int64 `json:"anonymous_bytes,omitempty"`
 }
 
 // usage is a reading of /proc.
 type usage struct {
-	ticks    int64
-	resident int64
+	ticks     int64
+	resident  int64
+	anonymous int64
 }
 
 // readUsage reads what process pid has used so far.
@@ -38,7 +41,23 @@ func readUsage(pid int) (usage, error) {
 	if err != nil {
 		return u, fmt.Errorf("sample process %d: %w", pid, err)
 	}
+	if status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)); err == nil {
+		u.anonymous = parseAnonymous(status)
+	}
 	return u, nil
+}
+
+// parseAnonymous finds RssAnon in /proc/PID/status; 0 when it isn't there.
+func parseAnonymous(status []byte) int64 {
+	_, rest, ok := bytes.Cut(status, []byte("RssAnon:"))
+	if !ok {
+		return 0
+	}
+	var kib int64
+	if _, err := fmt.Sscan(string(rest[:min(len(rest), 32)]), &kib); err != nil {
+		return 0
+	}
+	return kib << 10
 }
 
 // parseStat reads a line of /proc/PID/stat. The second field is the command in parentheses, which may hold anything.
@@ -65,7 +84,7 @@ func parseStat(stat []byte) (usage, error) {
 
 // since says what was used between two readings.
 func (u usage) since(before usage, pid int, messages, entries int64) *Process {
-	p := &Process{PID: pid, CPUSeconds: float64(u.ticks-before.ticks) / clockTick, ResidentBytes: u.resident}
+	p := &Process{PID: pid, CPUSeconds: float64(u.ticks-before.ticks) / clockTick, ResidentBytes: u.resident, AnonymousBytes: u.anonymous}
 	if messages > 0 {
 		p.CPUMicrosPerMessage = p.CPUSeconds * 1e6 / float64(messages)
 	}
