@@ -138,7 +138,7 @@ func (s *Store) dispatchRecordLocked(rec message.Record) error {
 	case consumequeue.Gap: // recovery leaves none, so this is a bug of ours; go on without harm
 		s.logger.Error("store: queue entries are missing and were filled", slog.Any("queue", q.key),
 			slog.Int64("from", int64(q.Next())), slog.Int64("to", int64(at)))
-		q.Fill(at)
+		q.Fill(at, e.Position)
 		q.Add(e, at)
 	case consumequeue.Again:
 		s.logger.Error("store: a queue begins anew", slog.Any("queue", q.key), slog.Any("position", e.Position))

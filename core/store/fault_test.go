@@ -16,18 +16,6 @@ import (
 	"github.com/weirmq/weir/core/message"
 )
 
-// putAll appends a batch for each body without waiting in between, and returns them answered in order of Append.
-func putAll(t testing.TB, s *Store, batches ...*Batch) {
-	t.Helper()
-	w := newWaiter()
-	for _, b := range batches {
-		b.Done = w
-		s.Append(b)
-	}
-	for range batches {
-		<-w.done
-	}
-}
 
 // hold stops the first call of a kind on a path until leave is closed, and has it end with err.
 func hold(path string, kind errorfs.Kind, entered, leave chan struct{}, err error) errorfs.Injector {

@@ -56,7 +56,6 @@ func (t *queueTable) findOrOpen(key message.QueueKey, open func(message.QueueKey
 	return q, nil
 }
 
-
 func (t *queueTable) putLocked(q *queue) {
 	if t.topics == nil {
 		t.topics = make(map[string]map[message.QueueID]*queue)

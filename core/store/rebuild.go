@@ -18,9 +18,10 @@ type rebuild struct {
 	resync    bool             // what an unclean stop left may not be on the disk
 	gaps      map[*queue]int64 // queues that lack entries, and behind which record these begin
 	filling   bool             // the second walk, for the gaps
-	touched   []*queue         // with pending entries
-	records   int              // since the last commit
-	written   int64            // entries made again
+	suspects  map[*queue]numbered
+	touched   []*queue // with pending entries
+	records   int      // since the last commit
+	written   int64    // entries made again
 }
 
 // commitEvery is how many records are dispatched between two writes of the entries.
@@ -60,6 +61,9 @@ func (r *rebuild) run() error {
 			from = min(from, at)
 		}
 		if err := r.walk(max(from, r.s.log.Min())); err != nil {
+			return err
+		}
+		if err := r.settle(); err != nil {
 			return err
 		}
 	}
@@ -107,15 +111,19 @@ func (r *rebuild) record(rec message.Record) error {
 			r.gaps[q] = int64(q.LogEnd())
 			return nil
 		}
-		r.s.logger.Warn("records of a queue are missing in the commit log; the queue begins behind them",
-			slog.Any("queue", q.Key()), slog.Any("from", q.Next()), slog.Any("to", at))
-		err = r.again(q, e, at)
+		if added, err := r.bridge(q, numbered{e, at}); err != nil || !added {
+			return err
+		}
 	case consumequeue.Again:
-		err = r.again(q, e, at)
+		if err := r.again(q, numbered{e, at}); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
+	return r.added(q)
+}
+
+// added notes that q has pending entries, and writes those of all queues now and then.
+func (r *rebuild) added(q *queue) error {
 	if !q.touched {
 		q.touched = true
 		r.touched = append(r.touched, q)
@@ -127,12 +135,84 @@ func (r *rebuild) record(rec message.Record) error {
 	return nil
 }
 
-// again lets a queue begin anew with e.
-func (r *rebuild) again(q *queue, e message.Entry, at message.Offset) error {
+// numbered is an entry and the number that its record claims. The number has no checksum.
+type numbered struct {
+	message.Entry
+	at message.Offset
+}
+
+// bridge deals with an entry behind a gap that the log doesn't fill: records were deleted, or are damaged where no
+// checksum sees it. It waits for a second entry and believes the numbers when they follow each other, or when the second
+// leaves room for exactly the first. It says whether it has added something.
+func (r *rebuild) bridge(q *queue, n numbered) (bool, error) {
+	first, ok := r.suspects[q]
+	delete(r.suspects, q)
+	switch {
+	case ok && n.at == first.at+1:
+		if err := r.skip(q, first); err != nil {
+			return false, err
+		}
+	case ok && n.at == q.Next()+1:
+		r.s.logger.Error("a record has a wrong queue offset", slog.Any("queue", q.Key()), slog.Any("position", first.Position),
+			slog.Any("offset", first.at), slog.Any("taken_as", q.Next()))
+		q.Add(first.Entry, q.Next())
+	default:
+		if ok {
+			r.leaveOut(q, first)
+		}
+		r.suspects[q] = n
+		return false, nil
+	}
+	q.Add(n.Entry, n.at)
+	return true, nil
+}
+
+// skip goes on with n behind a gap.
+func (r *rebuild) skip(q *queue, n numbered) error {
+	r.s.logger.Warn("a queue lacks records in the commit log", slog.Any("queue", q.Key()), slog.Any("from", q.Next()),
+		slog.Any("to", n.at))
+	if int64(q.LogEnd()) <= r.s.log.Min() || n.at-q.Next() > bridgeMax {
+		return r.again(q, n)
+	}
+	q.Fill(n.at, n.Position)
+	q.Add(n.Entry, n.at)
+	return nil
+}
+
+// bridgeMax is how many missing entries of a queue are made up for.
+const bridgeMax = 1 << 20
+
+func (r *rebuild) leaveOut(q *queue, n numbered) {
+	r.s.logger.Error("a record has a wrong queue offset and is left out of its queue", slog.Any("queue", q.Key()),
+		slog.Any("position", n.Position), slog.Any("offset", n.at))
+}
+
+// settle decides about entries behind a gap that no second one has followed.
+func (r *rebuild) settle() error {
+	for _, q := range r.s.queues.all() {
+		n, ok := r.suspects[q]
+		switch {
+		case !ok || n.at < q.Next():
+		case n.at-q.Next() > bridgeMax:
+			r.leaveOut(q, n)
+		default:
+			if err := r.skip(q, n); err != nil {
+				return err
+			}
+			if err := r.added(q); err != nil {
+				return err
+			}
+		}
+	}
+	return r.commit()
+}
+
+// again lets a queue begin anew with n.
+func (r *rebuild) again(q *queue, n numbered) error {
 	if err := q.Reset(); err != nil {
 		return err
 	}
-	q.Add(e, at)
+	q.Add(n.Entry, n.at)
 	return nil
 }
 

@@ -50,7 +50,7 @@ func (s *Store) logRecovery(f *findings, rebuilt int64, took time.Duration) {
 	attrs := []slog.Attr{
 		slog.Bool("clean", !f.unclean), slog.Int("segments", len(s.log.List())), slog.Int("queues", len(f.keys)),
 		slog.Int64("begin", s.log.Min()), slog.Int64("end", f.end), slog.Int64("scanned_bytes", f.end-f.from),
-		slog.Int64("scanned_records", f.records), slog.Int64("cut_bytes", cut), slog.Int64("rebuilt_entries", rebuilt),
+		slog.Int64("scanned_records", f.records), slog.Int64("cut_bytes", cut), slog.Int64("dispatched_records", rebuilt),
 		slog.Duration("took", took),
 	}
 	if cut > 0 {
@@ -300,7 +300,8 @@ func (s *Store) repair(f *findings) (rebuilt int64, err error) {
 	s.committed.Store(f.end)
 	s.noted = f.note
 	s.indexTime = f.check.index
-	r := rebuild{s: s, from: f.from, end: f.end, resync: f.unclean || f.end > f.from, gaps: map[*queue]int64{}}
+	r := rebuild{s: s, from: f.from, end: f.end, resync: f.unclean || f.end > f.from, gaps: map[*queue]int64{},
+		suspects: map[*queue]numbered{}}
 	if err := r.open(f.keys); err != nil {
 		return 0, err
 	}

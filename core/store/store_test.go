@@ -32,7 +32,7 @@ func testConfig() Config {
 // waiter is a Completer that a test waits for.
 type waiter struct{ done chan *Batch }
 
-func newWaiter() waiter              { return waiter{make(chan *Batch, 1024)} }
+func newWaiter() waiter            { return waiter{make(chan *Batch, 1024)} }
 func (w waiter) Appended(b *Batch) { w.done <- b }
 
 // openTest opens and starts a store that the test closes.

@@ -26,6 +26,9 @@ func (q *Queue) Add(e message.Entry, at message.Offset) Outcome {
 	if q.logEnd.Load() > 0 && int64(e.Position)+int64(e.Size) <= q.logEnd.Load() {
 		return Known
 	}
+	if at != q.next && q.checks && q.stands(e) {
+		at = q.next // its number has no checksum, and was another one when the entry was made
+	}
 	switch {
 	case at == q.next:
 	case q.logEnd.Load() == 0 && len(q.pending) == 0:
@@ -43,10 +46,24 @@ func (q *Queue) Add(e message.Entry, at message.Offset) Outcome {
 	return Added
 }
 
-// Fill adds filler up to number at, in place of entries whose records can't be found any more. Readers skip them.
-func (q *Queue) Fill(at message.Offset) {
+// stands says whether the files hold e as the next entry. Fillers' place is never e's.
+func (q *Queue) stands(e message.Entry) bool {
+	is, ok, err := q.raw(q.next)
+	return err == nil && ok && is.Position == e.Position && is.Size == e.Size
+}
+
+// Fill adds entries up to number at, whose records can't be found in the log by walking it: those that the files hold if
+// their records would be in front of position before, else filler, which readers skip.
+func (q *Queue) Fill(at message.Offset, before message.Position) {
 	for ; q.next < at; q.next++ {
-		q.pending = message.AppendEntry(q.pending, message.Entry{Size: fillerSize})
+		e, ok, err := q.raw(q.next)
+		behind := e.Position + message.Position(e.Size)
+		if err != nil || !ok || !valid(e) || int64(e.Position) < q.logEnd.Load() || behind > before {
+			q.pending = message.AppendEntry(q.pending, message.Entry{Size: fillerSize})
+			continue
+		}
+		q.pending = message.AppendEntry(q.pending, e)
+		q.logEnd.Store(int64(behind))
 	}
 }
 

@@ -102,8 +102,9 @@ func (q *Queue) adopt(lo, n message.Offset, probe Probe) (bool, error) {
 	if err != nil || !ok {
 		return false, err
 	}
-	if filler(last) {
-		return true, nil // fillers and nothing behind them: still empty
+	if filler(last) { // and nothing behind it: empty, but not at 0
+		q.setEmpty(n)
+		return true, nil
 	}
 	if probe != nil && !probe(n-1, last) {
 		return false, nil
