@@ -145,6 +145,8 @@ func (b *Broker) startAll(ctx context.Context) error {
 	if err := b.startTransports(ctx); err != nil {
 		return err
 	}
+	// Answered first of all, so that transports which drain don't wait for messages that nobody can send any more.
+	b.onStop("held pulls", b.handler.pulls.Stop)
 	r := b.handler.registration
 	b.onStop("registration", func(ctx context.Context) error { r.stop(ctx); return nil })
 	return r.start(b.identity())
