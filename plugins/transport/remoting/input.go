@@ -89,8 +89,16 @@ func (in *input) makeRoom() {
 
 // shrink gives a large buffer back when nothing is in it.
 func (in *input) shrink() {
-	if in.r == in.w && len(in.buf) > inputSmall && in.big.need == 0 {
-		in.buf, in.r, in.w, in.small = make([]byte, inputSmall), 0, 0, 0
+	if in.r == in.w && in.big.need == 0 {
+		in.r, in.w = 0, 0
+		in.shrinkTo(inputSmall)
+	}
+}
+
+// shrinkTo takes a smaller buffer for an empty one.
+func (in *input) shrinkTo(size int) {
+	if len(in.buf) > size {
+		in.buf, in.small, in.filled = make([]byte, size), 0, false
 	}
 }
 
@@ -125,7 +133,7 @@ func (in *input) next() (frame []byte, err error) {
 		in.r += size
 		return b[:size:size], nil
 	}
-	if size > inputMax && len(b) >= inputStep {
+	if size > inputMax && len(b) >= inputSmall {
 		in.beginBig(size)
 	}
 	return nil, nil
@@ -147,6 +155,7 @@ func (in *input) beginBig(size int) {
 		b = b[n:]
 	}
 	in.r, in.w = 0, 0
+	in.shrinkTo(inputSmall)
 }
 
 // bigRoom returns the free rest of the last chunk, of a new one if it is full, but not beyond the end of the frame.

@@ -29,6 +29,7 @@ type output struct {
 	room    *sync.Cond // a wait for room has a chance again
 	waiting bool       // somebody waits on room
 	back    *spool
+	before  int // size of back when begin was called
 	pending int // bytes in back and front
 	writing bool
 	corked  bool // the reader will flush: it has more requests at hand
@@ -53,14 +54,14 @@ func (o *output) begin() *spool {
 	if o.closed {
 		return nil
 	}
-	o.pending -= o.back.size()
+	o.before = o.back.size()
 	return o.back
 }
 
 // end unlocks the output after begin, and flushes unless the reader will.
 func (o *output) end() {
 	if !o.closed {
-		o.pending += o.back.size()
+		o.pending += o.back.size() - o.before
 	}
 	flush := !o.corked && !o.writing && !o.closed && o.back.size() > 0
 	if o.waiting {
