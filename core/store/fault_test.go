@@ -16,7 +16,6 @@ import (
 	"github.com/weirmq/weir/core/message"
 )
 
-
 // hold stops the first call of a kind on a path until leave is closed, and has it end with err.
 func hold(path string, kind errorfs.Kind, entered, leave chan struct{}, err error) errorfs.Injector {
 	var first sync.Once
