@@ -99,6 +99,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	}
 	if cmd.HasSubCommands() {
 		hint := ""
+		cmd.SuggestionsMinimumDistance = 2
 		if s := cmd.SuggestionsFor(args[0]); len(s) > 0 {
 			hint = fmt.Sprintf("; did you mean %q?", s[0])
 		}

@@ -75,7 +75,7 @@ func (a *app) with(ctx context.Context, f func(context.Context, *client.Client) 
 	if err != nil {
 		return err
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	return a.explain(f(ctx, c))
 }
 

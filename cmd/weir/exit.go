@@ -45,6 +45,7 @@ func exitCode(err error) int {
 	var said *silent
 	var bad config.Errors
 	var network net.Error
+	var op *net.OpError
 	var why *reason
 	switch {
 	case err == nil:
@@ -55,6 +56,8 @@ func exitCode(err error) int {
 		return why.code
 	case isUsage(err), errors.As(err, &bad):
 		return exitUsage
+	case errors.As(err, &op) && op.Op == "listen":
+		return exitFailure // our own address, nobody else's
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &network):
 		return exitUnreachable
 	}

@@ -90,7 +90,7 @@ func (c *Client) Close() error {
 	for _, d := range conns {
 		<-d.done
 		if d.conn != nil {
-			d.conn.Close()
+			_ = d.conn.Close()
 		}
 	}
 	c.wg.Wait()

@@ -112,16 +112,16 @@ func (c *Client) forget(topic string) {
 // fill lists the queues of what the name server said.
 func (r *Route) fill() {
 	r.Brokers = map[string]string{}
-	any := map[string]string{}
+	nearest := map[string]string{}
 	for _, b := range r.Raw.BrokerDatas {
 		if master, ok := b.BrokerAddrs[0]; ok {
-			r.Brokers[b.BrokerName], any[b.BrokerName] = master, master
+			r.Brokers[b.BrokerName], nearest[b.BrokerName] = master, master
 			continue
 		}
 		least := int64(-1)
 		for id, addr := range b.BrokerAddrs {
 			if least < 0 || id < least {
-				least, any[b.BrokerName] = id, addr
+				least, nearest[b.BrokerName] = id, addr
 			}
 		}
 	}
@@ -129,7 +129,7 @@ func (r *Route) fill() {
 		if addr, ok := r.Brokers[q.BrokerName]; ok && q.Perm&permWrite != 0 {
 			r.Write = appendQueues(r.Write, r.Topic, q.BrokerName, addr, q.WriteQueueNums)
 		}
-		if addr, ok := any[q.BrokerName]; ok && q.Perm&permRead != 0 {
+		if addr, ok := nearest[q.BrokerName]; ok && q.Perm&permRead != 0 {
 			r.Read = appendQueues(r.Read, r.Topic, q.BrokerName, addr, q.ReadQueueNums)
 		}
 	}

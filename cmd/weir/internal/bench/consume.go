@@ -76,10 +76,9 @@ type consumer struct {
 // reading is one queue's progress.
 type reading struct {
 	Position
-	offset  int64
-	round   int
-	asked   int64 // when the pull was sent
-	counted int64
+	offset int64
+	round  int
+	asked  int64 // when the pull was sent
 }
 
 // Run reads and returns what was measured.

@@ -244,9 +244,8 @@ func (p *Produce) measure(ctx context.Context, ph *phases, lanes []*producer) (*
 	}
 	total := newTally()
 	r := &Result{}
-	var sampled error
 	// The usage is read before the last replies are waited for: it belongs to the measured time.
-	sampled = s.end(r)
+	sampled := s.end(r)
 	for _, l := range lanes {
 		if err := l.wait(); err != nil {
 			return nil, err
@@ -369,11 +368,10 @@ func (l *producer) Reply(token uint64, r *client.Reply) {
 	if r.Err() != nil && !errors.Is(r.Err(), client.ErrTimeout) {
 		l.over = true // the connection is gone
 	}
-	switch {
-	case l.every == 0:
-		l.sendLocked(now, now)
-	default:
+	if l.every > 0 {
 		l.catchUpLocked(now)
+	} else {
+		l.sendLocked(now, now)
 	}
 	l.finishLocked(now)
 }
