@@ -11,9 +11,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"path/filepath"
+	"time"
 
 	"go.opentelemetry.io/otel/metric/noop"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
@@ -38,6 +38,8 @@ type Options struct {
 	Logger  *slog.Logger
 	// Clock is the real one when nil.
 	Clock clock.Clock
+	// FS is the disk that holds the data directory, the real one when nil. Tests of core hand in one that fails.
+	FS vfs.FS
 }
 
 // Broker is one broker, with a name server inside when its configuration says so.
@@ -50,10 +52,12 @@ type Broker struct {
 	// stops undoes what was started, last first.
 	stops []stop
 
-	handler    *handler
-	transports []transport.Transport
-	nameServer transport.Transport
-	advertised Advertised
+	handler       *handler
+	transports    []transport.Transport
+	nameServer    transport.Transport
+	advertisement advertisement
+	announced     netip.AddrPort // the listener that the advertised address comes from
+	advertised    Advertised
 }
 
 // stop ends one part.
@@ -64,7 +68,7 @@ type stop struct {
 
 // Addresses is where a running broker is reached. All are host:port; those that don't exist are empty.
 type Addresses struct {
-	Listen     string // main listener of the first transport
+	Listen     string // main listener of the first transport that has one on a network
 	NameServer string // listener of the embedded name server
 	Advertised Advertised
 }
@@ -80,6 +84,9 @@ func New(o Options) (*Broker, error) {
 func newBroker(o Options) (*Broker, error) {
 	if o.Clock == nil {
 		o.Clock = clock.Real()
+	}
+	if o.FS == nil {
+		o.FS = vfs.OS{}
 	}
 	return &Broker{opts: o, sections: sectionsOf(o.Config), log: o.Logger, done: make(chan error, 1)}, nil
 }
@@ -100,8 +107,8 @@ func (b *Broker) fail(err error) {
 // Addresses says where the broker is reached. It is complete after Start.
 func (b *Broker) Addresses() Addresses {
 	a := Addresses{Advertised: b.advertised}
-	if len(b.transports) > 0 {
-		a.Listen = b.transports[0].Addr().String()
+	if b.announced.IsValid() {
+		a.Listen = b.announced.String()
 	}
 	if b.nameServer != nil {
 		a.NameServer = b.nameServer.Addr().String()
@@ -117,13 +124,21 @@ func (b *Broker) Start(ctx context.Context) error {
 // starting undoes a start that fails.
 func (b *Broker) starting(ctx context.Context, start func() error) error {
 	err := start()
-	if err != nil {
-		err = errors.Join(err, b.Stop(context.WithoutCancel(ctx)))
+	if err == nil {
+		return nil
 	}
-	return err
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	defer cancel()
+	return errors.Join(err, b.Stop(ctx))
 }
 
-func (b *Broker) startAll(ctx context.Context) error {
+// undoTimeout bounds the undoing of a start that has failed.
+const undoTimeout = 30 * time.Second
+
+func (b *Broker) startAll(ctx context.Context) (err error) {
+	if b.advertisement, err = readAdvertise(ctx, b.opts.Config.Broker.Advertise); err != nil {
+		return err
+	}
 	gate, err := b.startAuth(ctx)
 	if err != nil {
 		return err
@@ -155,6 +170,9 @@ func (b *Broker) startAll(ctx context.Context) error {
 // Stop ends everything in reverse order: clients first, the store last but for the plugins it may need. It works without
 // Start, and twice.
 func (b *Broker) Stop(ctx context.Context) error {
+	if b.handler != nil {
+		b.handler.giveUpHost()
+	}
 	var errs []error
 	for i := len(b.stops) - 1; i >= 0; i-- {
 		if err := b.stops[i].do(ctx); err != nil {
@@ -232,12 +250,12 @@ func (b *Broker) startCore(ctx context.Context, g *gate, compilers queue.Compile
 	cfg, sec := b.opts.Config, &b.sections
 	h := &handler{
 		gate: g, clock: b.opts.Clock, identity: identity{cfg.Broker.Cluster, cfg.Broker.Name},
-		maxMessageSize: int(sec.Store.MaxMessageSize), started: b.opts.Clock.Now(), hostKnown: make(chan struct{}),
+		maxMessageSize: int(sec.Store.MaxMessageSize), started: b.opts.Clock.Now(), hostDone: make(chan struct{}),
 		clusterProperty: message.AppendProperty(nil, message.PropCluster, cfg.Broker.Cluster),
 		forgetRoute:     func(string) {},
 	}
 	st, err := store.Open(ctx, store.Options{
-		FS: vfs.OS{}, Dir: cfg.DataDir, Config: sec.Store, Logger: b.log, Clock: b.opts.Clock,
+		FS: b.opts.FS, Dir: cfg.DataDir, Config: sec.Store, Logger: b.log, Clock: b.opts.Clock,
 		OnArrival: func(a []message.Arrival) { h.pulls.Arrived(a) },
 		OnFatal:   b.fail,
 	})
@@ -270,7 +288,7 @@ func (b *Broker) startCore(ctx context.Context, g *gate, compilers queue.Compile
 func (b *Broker) openTables(h *handler) (err error) {
 	cfg := b.opts.Config
 	set := topic.Settings{
-		FS: vfs.OS{}, Dir: filepath.Join(cfg.DataDir, "config"), Cluster: cfg.Broker.Cluster, Broker: cfg.Broker.Name,
+		FS: b.opts.FS, Dir: filepath.Join(cfg.DataDir, "config"), Cluster: cfg.Broker.Cluster, Broker: cfg.Broker.Name,
 		Clock: b.opts.Clock, Logger: b.log,
 	}
 	if h.topics, err = topic.OpenTopics(set, b.sections.Topics); err != nil {
@@ -290,7 +308,7 @@ func (b *Broker) buildQueues(h *handler, compilers queue.CompilerMap) {
 	h.counters.Start()
 	b.onStop("counters", h.counters.Stop)
 	h.offsets = queue.NewOffsets(queue.OffsetSettings{
-		Config: qc, Clock: b.opts.Clock, Logger: b.log, FS: vfs.OS{}, Log: h.store,
+		Config: qc, Clock: b.opts.Clock, Logger: b.log, FS: b.opts.FS, Log: h.store,
 		Path: filepath.Join(cfg.DataDir, "config", "consumerOffset.json"),
 	})
 	h.clients = queue.NewClients(queue.ClientSettings{
@@ -365,36 +383,30 @@ func (b *Broker) startTransports(ctx context.Context) error {
 			return err
 		}
 		b.transports = append(b.transports, t)
-		if len(b.transports) == 1 {
-			if err := b.announce(ctx, t.Addr()); err != nil {
-				return err
-			}
+		if addr, err := netip.ParseAddrPort(t.Addr().String()); err == nil && !b.announced.IsValid() {
+			b.announced = message.Unmap(addr)
+			b.announce(ctx)
 		}
+	}
+	if !b.announced.IsValid() { // transports without a network
+		b.advertised = b.advertisement.at(b.announced)
+		b.handler.advertise(b.advertised.Addr)
 	}
 	return nil
 }
 
 // announce works out what clients are told, and warns of what can go wrong with it.
-func (b *Broker) announce(ctx context.Context, listen net.Addr) error {
-	addr, err := netip.ParseAddrPort(listen.String())
-	if err != nil {
-		return fmt.Errorf("listener address %q: %w", listen, err)
-	}
-	addr = message.Unmap(addr)
-	b.advertised, err = advertise(b.opts.Config.Broker.Advertise, addr)
-	if err != nil {
-		return err
-	}
+func (b *Broker) announce(ctx context.Context) {
+	b.advertised = b.advertisement.at(b.announced)
 	b.handler.advertise(b.advertised.Addr)
 	if b.advertised.Problem = checkReachable(ctx, b.advertised.Addr); b.advertised.Problem != "" {
 		b.log.Warn("clients may not reach the advertised address; set broker.advertise to one that they can reach",
 			"advertised", b.advertised.Addr.String(), "why", b.advertised.Why, "problem", b.advertised.Problem)
 	}
-	if b.opts.Config.Auth.ID.Type == "open" && !addr.Addr().IsLoopback() {
+	if b.opts.Config.Auth.ID.Type == "open" && !b.announced.Addr().IsLoopback() {
 		b.log.Warn("everybody who can reach this address may read, write and administer: auth is open; "+
-			"set service.auth to another plugin, or transports.remoting.listen to a loopback address", "listen", addr.String())
+			"set service.auth to another plugin, or transports.remoting.listen to a loopback address", "listen", b.announced.String())
 	}
-	return nil
 }
 
 // identity is how this broker stands in routes. The address is known once the first transport listens.
@@ -454,13 +466,16 @@ func (b *Broker) registrars() ([]transport.Registrar, error) {
 }
 
 // registered is what name servers are told of the topics: on a broker that may not be read or written, that is what each
-// topic allows.
+// topic allows. Changes of that count in the version, because name servers look at nothing else.
 func (h *handler) registered() ([]transport.TopicConfig, transport.DataVersion) {
 	topics, v := h.topics.All()
-	if perm := h.settings.perm(); perm&message.PermRW != message.PermRW {
+	p := h.settings.permission.Load()
+	if p.perm&message.PermRW != message.PermRW {
 		for i := range topics {
-			topics[i].Perm = int32(perm)
+			topics[i].Perm = int32(p.perm)
 		}
 	}
+	v.Counter += p.changes
+	v.Timestamp = max(v.Timestamp, p.changed)
 	return topics, v
 }

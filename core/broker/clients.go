@@ -1,9 +1,12 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/weirmq/weir/core/auth"
@@ -53,7 +56,8 @@ func (h *handler) ConsumerRunningInfo(ctx context.Context, c *transport.Caller, 
 	return h.callConsumer(ctx, call.Group, call.ClientID, call)
 }
 
-// ConsumeDirectly implements transport.ClientAdmin. The message is read from the log by its offset message id.
+// ConsumeDirectly implements transport.ClientAdmin. The message is read from the log by its offset message id; whoever
+// lets it be consumed must be allowed to look at it.
 func (h *handler) ConsumeDirectly(ctx context.Context, c *transport.Caller, call transport.ConsumeDirectlyCall) (transport.ClientReply, error) {
 	if err := h.gate.Allow(ctx, c, auth.Alter, groupOf(call.Group)); err != nil {
 		return transport.ClientReply{}, err
@@ -67,7 +71,10 @@ func (h *handler) ConsumeDirectly(ctx context.Context, c *transport.Caller, call
 		return transport.ClientReply{}, err
 	}
 	defer r.Release()
-	call.Record = r.Chunks[0]
+	if err := h.gate.Allow(ctx, c, auth.Query, topicOf(string(message.Record(r.Chunks[0]).Topic()))); err != nil {
+		return transport.ClientReply{}, err
+	}
+	call.Record, call.Broker = r.Chunks[0], h.identity.broker
 	return h.callConsumer(ctx, call.Group, call.ClientID, call)
 }
 
@@ -98,7 +105,11 @@ func callClient(ctx context.Context, m queue.Member, timeout time.Duration, call
 	return reply, &message.Error{Code: message.SystemError, Remark: fmt.Sprintf("call the consumer %s: %v", m.ClientID, err)}
 }
 
-// ConsumerStatus implements transport.ClientAdmin.
+// statusCallsMax is how many members of a group are asked for their status at the same time.
+const statusCallsMax = 16
+
+// ConsumerStatus implements transport.ClientAdmin. Members that don't answer are left out; when none does, the error says
+// why the first did not.
 func (h *handler) ConsumerStatus(ctx context.Context, c *transport.Caller, topic, group, clientID string) (map[string]transport.ClientReply, error) {
 	if err := h.gate.Allow(ctx, c, auth.Describe, groupOf(group)); err != nil {
 		return nil, err
@@ -107,18 +118,29 @@ func (h *handler) ConsumerStatus(ctx context.Context, c *transport.Caller, topic
 	if len(members) == 0 {
 		return nil, &message.Error{Code: message.ConsumerNotOnline, Remark: fmt.Sprintf("no member of group %s is online", group)}
 	}
+	if clientID != "" {
+		members = slices.DeleteFunc(members, func(m queue.Member) bool { return m.ClientID != clientID })
+	}
+	call := transport.ConsumerStatusCall{Topic: topic, Group: group}
+	replies, errs := make([]transport.ClientReply, len(members)), make([]error, len(members))
+	var asked sync.WaitGroup
+	free := make(chan struct{}, statusCallsMax)
+	for i, m := range members {
+		free <- struct{}{}
+		asked.Go(func() {
+			replies[i], errs[i] = callClient(ctx, m, statusTimeout, call)
+			<-free
+		})
+	}
+	asked.Wait()
 	out := map[string]transport.ClientReply{}
-	for _, m := range members {
-		if clientID != "" && m.ClientID != clientID {
-			continue
-		}
-		reply, err := callClient(ctx, m, statusTimeout, transport.ConsumerStatusCall{Topic: topic, Group: group})
-		if err != nil {
-			return nil, err
-		}
-		if reply.Code == message.Success {
-			out[m.ClientID] = reply
+	for i, m := range members {
+		if errs[i] == nil && replies[i].Code == message.Success {
+			out[m.ClientID] = replies[i]
 		}
 	}
-	return out, nil
+	if len(out) > 0 {
+		return out, nil
+	}
+	return out, cmp.Or(errs...)
 }

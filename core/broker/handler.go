@@ -2,6 +2,7 @@ package broker
 
 import (
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,8 +39,9 @@ type handler struct {
 	clusterProperty message.Properties
 	started         time.Time
 
-	host      atomic.Pointer[netip.AddrPort]
-	hostKnown chan struct{}
+	host     atomic.Pointer[netip.AddrPort] // nil until it is known
+	hostOnce sync.Once
+	hostDone chan struct{} // closed when the host is known, or never will be
 }
 
 // identity is who this broker is.
@@ -48,20 +50,28 @@ type identity struct {
 }
 
 // storeHost is the advertised address, which becomes a part of every record. It is known as soon as the listener's port
-// is; a request that comes before waits that moment.
-func (h *handler) storeHost() netip.AddrPort {
+// is; a request that comes before waits that moment. ok is false when the broker ends before.
+func (h *handler) storeHost() (a netip.AddrPort, ok bool) {
 	p := h.host.Load()
 	if p == nil {
-		<-h.hostKnown
-		p = h.host.Load()
+		<-h.hostDone
+		if p = h.host.Load(); p == nil {
+			return a, false
+		}
 	}
-	return *p
+	return *p, true
 }
 
+// advertise says what storeHost is.
 func (h *handler) advertise(a netip.AddrPort) {
-	h.host.Store(&a)
-	close(h.hostKnown)
+	h.hostOnce.Do(func() {
+		h.host.Store(&a)
+		close(h.hostDone)
+	})
 }
+
+// giveUpHost lets those go who wait for an address that will not come.
+func (h *handler) giveUpHost() { h.hostOnce.Do(func() { close(h.hostDone) }) }
 
 // roles returns what a transport may call.
 func (h *handler) roles() transport.Handlers {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"path/filepath"
 
-	"github.com/weirmq/weir/core/internal/vfs"
 	"github.com/weirmq/weir/core/naming"
 	"github.com/weirmq/weir/core/plugin"
 	"github.com/weirmq/weir/core/transport"
@@ -15,7 +14,7 @@ import (
 func (b *Broker) newNameServer(g *gate) (*naming.Server, transport.Transport, error) {
 	cfg := b.opts.Config
 	names, err := naming.New(naming.Settings{
-		FS: vfs.OS{}, KVFile: filepath.Join(cfg.DataDir, "weir", "kvConfig.json"), Clock: b.opts.Clock, Logger: b.log,
+		FS: b.opts.FS, KVFile: filepath.Join(cfg.DataDir, "weir", "kvConfig.json"), Clock: b.opts.Clock, Logger: b.log,
 	}, cfg.NameServer.Naming, g)
 	if err != nil {
 		return nil, nil, err
@@ -38,7 +37,9 @@ type NameServer struct{ broker *Broker }
 // NewNameServer makes a name server from the sections data_dir, nameserver and auth of a configuration. It touches
 // nothing outside until Start.
 func NewNameServer(o Options) (*NameServer, error) {
-	o.Config.NameServer.Enabled = true
+	cfg := *o.Config // the caller's stays as it is
+	cfg.NameServer.Enabled = true
+	o.Config = &cfg
 	b, err := newBroker(o)
 	return &NameServer{b}, err
 }

@@ -2,15 +2,15 @@ package broker
 
 import (
 	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/transport"
 )
 
 // sendProperties is what the broker must know of a message's properties before it stores it, found in one pass.
 type sendProperties struct {
-	wait        bool // absent or "true"
+	wait        bool // WAIT is absent or "true"
 	strip       bool // WAIT or CLUSTER, or a separator at the end, must be taken out
 	transaction bool
 	delay       []byte // the level's text
-	dlqDelay    bool
 }
 
 func scanProperties(p message.Properties) sendProperties {
@@ -22,7 +22,7 @@ func scanProperties(p message.Properties) sendProperties {
 		}
 		switch string(name) {
 		case message.PropWait:
-			found.wait, found.strip = string(value) == "true", true
+			found.wait, found.strip = isTrue(value), true
 		case message.PropCluster:
 			found.strip = true
 		case message.PropTransaction:
@@ -47,9 +47,9 @@ func (p *sendProperties) delayed() bool {
 }
 
 // refuseUnsupported refuses what must never be delivered as an ordinary message. A message in a retry topic is delivered
-// at once whatever its level.
-func (p *sendProperties) refuseUnsupported(retry bool) error {
-	if p.transaction {
+// at once whatever its level; that of a client older than 4.6.1 may still say that it was transactional once.
+func (p *sendProperties) refuseUnsupported(s *transport.Send, retry bool) error {
+	if p.transaction && !(s.ReconsumeTimes > 0 && p.delayed()) || hidden(s.SysFlag) {
 		return &message.Error{Code: message.NoPermission, Remark: "transactional messages are not enabled on this broker yet"}
 	}
 	if !retry && p.delayed() {
@@ -58,9 +58,15 @@ func (p *sendProperties) refuseUnsupported(retry bool) error {
 	return nil
 }
 
+// hidden says whether a record with these flags is one that no consumer ever sees: it would be acknowledged and lost.
+func hidden(sysFlag int32) bool {
+	t := message.TransactionType(sysFlag)
+	return t == message.FlagPrepared || t == message.FlagRollback
+}
+
 // rewrite returns the property string to store: without WAIT, with this broker's CLUSTER. It lives in w's arena.
 func (w *sendWork) rewrite(p message.Properties, found sendProperties, topic string) message.Properties {
-	out := w.room()
+	out := w.room(len(p) + len(w.handler.clusterProperty) + 1)
 	switch {
 	case message.IsDLQTopic(topic):
 		// A dead letter is for people: a level left over from its retries must not delay it.
@@ -73,13 +79,26 @@ func (w *sendWork) rewrite(p message.Properties, found sendProperties, topic str
 	return w.keep(message.AppendProperties(out, w.handler.clusterProperty))
 }
 
-// room returns the free end of the arena of property strings.
-func (w *sendWork) room() message.Properties { return w.properties[len(w.properties):] }
+// The size in bytes of a first arena, and of the largest that is kept for the next batch.
+const (
+	arenaMin  = 4 << 10
+	arenaKeep = 1 << 20
+)
 
-// keep makes a string that was appended to room() a part of the arena. When it has outgrown the arena, it becomes the
-// arena; the strings in the old one stay valid.
+// room returns an empty string at the arena's free end that can grow by n bytes. An arena that is too small is left to
+// the strings in it, and a larger one takes its place.
+func (w *sendWork) room(n int) message.Properties {
+	used := len(w.properties)
+	if cap(w.properties)-used < n {
+		w.properties = make(message.Properties, 0, max(n, 2*cap(w.properties), arenaMin))
+		used = 0
+	}
+	return w.properties[used:used]
+}
+
+// keep makes a string that was built in room a part of the arena.
 func (w *sendWork) keep(p message.Properties) message.Properties {
-	w.properties = p
+	w.properties = w.properties[:len(w.properties)+len(p)]
 	return p[:len(p):len(p)]
 }
 

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -17,8 +18,11 @@ const registerEvery = 30 * time.Second
 // registerRetry is the pause while a name server can't be reached.
 const registerRetry = 5 * time.Second
 
-// registerTimeout bounds one registration, as in RocketMQ.
-const registerTimeout = 6 * time.Second
+// How long one registration, and one withdrawal, may take, as in RocketMQ.
+const (
+	registerTimeout   = 6 * time.Second
+	unregisterTimeout = 3 * time.Second
+)
 
 // registration keeps name servers up to date about this broker: the one in this process at once, by a call, so that an
 // answer to a client implies that its route is known; all others each from a goroutine of its own.
@@ -33,17 +37,23 @@ type registration struct {
 	running  atomic.Bool // identity and cancel are set
 	identity transport.BrokerIdentity
 	cancel   context.CancelFunc
+	stopped  chan struct{}
 	done     sync.WaitGroup
+
+	// ownMu is held from the look at the topics to the end of the registration with own, so that an older state never
+	// follows a newer one.
+	ownMu sync.Mutex
 }
 
 // outpost is one name server elsewhere.
 type outpost struct {
 	registrar transport.Registrar
 	wake      chan chan error // a waiter's channel, or nil
+	failing   atomic.Bool     // the last registration failed
 }
 
 func newRegistration(c clock.Clock, log *slog.Logger, own transport.Registrar, others []transport.Registrar) *registration {
-	r := &registration{clock: c, log: log, own: own}
+	r := &registration{clock: c, log: log, own: own, stopped: make(chan struct{})}
 	for _, o := range others {
 		r.others = append(r.others, &outpost{registrar: o, wake: make(chan chan error, 64)})
 	}
@@ -55,8 +65,8 @@ func (r *registration) start(id transport.BrokerIdentity) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.identity, r.cancel = id, cancel
 	r.running.Store(true)
-	if err := r.registerOwn(ctx); err != nil {
-		return err
+	if _, err := r.registerOwn(ctx); err != nil {
+		return fmt.Errorf("register with the name server in this process: %w", err)
 	}
 	if r.own != nil {
 		r.done.Go(func() { r.keepOwn(ctx) })
@@ -67,11 +77,12 @@ func (r *registration) start(id transport.BrokerIdentity) error {
 	return nil
 }
 
-// stop takes the broker off every name server.
+// stop takes the broker off every name server that can be reached.
 func (r *registration) stop(ctx context.Context) {
 	if !r.running.Swap(false) {
 		return
 	}
+	close(r.stopped)
 	r.cancel()
 	r.done.Wait()
 	if r.own != nil {
@@ -79,17 +90,29 @@ func (r *registration) stop(ctx context.Context) {
 			r.log.Warn("unregister from own name server", "error", err)
 		}
 	}
+	var all sync.WaitGroup
 	for _, o := range r.others {
+		all.Go(func() { r.leave(ctx, o) })
+	}
+	all.Wait()
+}
+
+// leave unregisters from one name server, unless it has been away anyway, and closes the connection.
+func (r *registration) leave(ctx context.Context, o *outpost) {
+	ctx, cancel := context.WithTimeout(ctx, unregisterTimeout)
+	defer cancel()
+	if !o.failing.Load() {
 		if err := o.registrar.Unregister(ctx, r.identity); err != nil {
 			r.log.Warn("unregister from name server", "nameserver", o.registrar.Addr(), "error", err)
 		}
-		if err := o.registrar.Close(); err != nil {
-			r.log.Debug("close connection to name server", "nameserver", o.registrar.Addr(), "error", err)
-		}
+	}
+	if err := o.registrar.Close(); err != nil {
+		r.log.Debug("close connection to name server", "nameserver", o.registrar.Addr(), "error", err)
 	}
 }
 
-// settled waits until all name servers know the newest state, or have failed to answer in time.
+// settled waits until all name servers know the newest state, or have failed to answer in time. One that could not be
+// reached the last time is told, too, but not waited for: an operator's every command would last that long.
 func (r *registration) settled(ctx context.Context) { r.changed(ctx, true) }
 
 // changed tells the name servers of a change. It returns when the embedded one knows; with wait, when all others know or
@@ -98,13 +121,13 @@ func (r *registration) changed(ctx context.Context, wait bool) {
 	if !r.running.Load() {
 		return // the first registration will tell
 	}
-	if err := r.registerOwn(ctx); err != nil {
+	if _, err := r.registerOwn(ctx); err != nil {
 		r.log.Error("register with own name server", "error", err)
 	}
 	var answers []chan error
 	for _, o := range r.others {
 		var answer chan error
-		if wait {
+		if wait && !o.failing.Load() {
 			answer = make(chan error, 1)
 		}
 		select {
@@ -115,6 +138,13 @@ func (r *registration) changed(ctx context.Context, wait bool) {
 		default: // a registration that is yet to begin will carry this change too
 		}
 	}
+	if len(answers) > 0 {
+		r.await(ctx, answers)
+	}
+}
+
+// await waits for all answers, but no longer than one registration may take.
+func (r *registration) await(ctx context.Context, answers []chan error) {
 	timeout := r.clock.NewTimer(registerTimeout)
 	defer timeout.Stop()
 	for _, a := range answers {
@@ -123,6 +153,8 @@ func (r *registration) changed(ctx context.Context, wait bool) {
 		case <-timeout.C():
 			return
 		case <-ctx.Done():
+			return
+		case <-r.stopped:
 			return
 		}
 	}
@@ -133,31 +165,32 @@ func (r *registration) current() *transport.Registration {
 	return &transport.Registration{BrokerIdentity: r.identity, Topics: topics, Version: version}
 }
 
-func (r *registration) registerOwn(ctx context.Context) error {
+func (r *registration) registerOwn(ctx context.Context) (transport.RegisterResult, error) {
 	if r.own == nil {
-		return nil
+		return transport.RegisterResult{}, nil
 	}
-	_, err := r.own.Register(ctx, r.current(), false)
-	return err
+	r.ownMu.Lock()
+	defer r.ownMu.Unlock()
+	return r.own.Register(ctx, r.current(), false)
 }
 
-// keepOwn takes over from the embedded name server, every 30 s as from any other, which topics are ordered.
+// keepOwn takes over from the embedded name server, now and every 30 s as from any other, which topics are ordered.
 func (r *registration) keepOwn(ctx context.Context) {
 	timer := r.clock.NewTimer(registerEvery)
 	defer timer.Stop()
 	for {
+		result, err := r.registerOwn(ctx)
+		if err != nil {
+			r.log.Error("register with own name server", "error", err)
+		} else {
+			r.order(result.OrderTopics)
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C():
 			timer.Reset(registerEvery)
 		}
-		result, err := r.own.Register(ctx, r.current(), false)
-		if err != nil {
-			r.log.Error("register with own name server", "error", err)
-			continue
-		}
-		r.order(result.OrderTopics)
 	}
 }
 
@@ -173,6 +206,7 @@ func (r *registration) keep(ctx context.Context, o *outpost) {
 		call, cancel := context.WithTimeout(ctx, registerTimeout)
 		result, err := o.registrar.Register(call, r.current(), false)
 		cancel()
+		o.failing.Store(err != nil)
 		for _, w := range waiters {
 			w <- err
 		}

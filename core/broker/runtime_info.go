@@ -139,7 +139,8 @@ func (h *handler) Config(ctx context.Context, c *transport.Caller) (map[string]s
 	if err := h.gate.Allow(ctx, c, auth.Describe, wholeBroker); err != nil {
 		return nil, transport.DataVersion{}, err
 	}
-	return h.settings.table(h.storeHost()), *h.settings.version.Load(), nil
+	host, _ := h.storeHost()
+	return h.settings.table(host), *h.settings.version.Load(), nil
 }
 
 // UpdateConfig implements transport.BrokerAdmin. A change of what the broker allows goes to the name servers at once.

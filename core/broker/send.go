@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"unsafe"
 
 	"github.com/weirmq/weir/core/auth"
 	"github.com/weirmq/weir/core/message"
@@ -22,7 +21,7 @@ type sendWork struct {
 	batch   store.Batch
 	// runs tells which messages of batch belong to which send.
 	runs []sendRun
-	// properties is the arena of rewritten property strings.
+	// properties is the arena of rewritten property strings: they lie in it one behind the other.
 	properties message.Properties
 }
 
@@ -42,7 +41,13 @@ func (h *handler) Send(ctx context.Context, b *transport.SendBatch) {
 		w.batch.Done = w
 		b.Work = w
 	}
-	w.begin(h, b)
+	if !w.begin(h, b) {
+		for i := range b.Sends {
+			b.Sends[i].Answer(message.ServiceNotAvailable, "the broker is stopping")
+		}
+		b.Reply.SendsDone(b)
+		return
+	}
 	for i := range b.Sends {
 		if err := w.add(ctx, i); err != nil {
 			b.Sends[i].Answer(code(err))
@@ -55,14 +60,19 @@ func (h *handler) Send(ctx context.Context, b *transport.SendBatch) {
 	h.store.Append(&w.batch)
 }
 
-func (w *sendWork) begin(h *handler, b *transport.SendBatch) {
+// begin makes w ready for b. It returns false when the broker ends before it knows its own address.
+func (w *sendWork) begin(h *handler, b *transport.SendBatch) (ok bool) {
 	w.handler, w.owner = h, b
 	w.batch.Messages = w.batch.Messages[:0]
 	w.batch.Wait = false
 	w.runs = w.runs[:0]
+	if cap(w.properties) > arenaKeep {
+		w.properties = nil
+	}
 	w.properties = w.properties[:0]
-	b.StoreHost = h.storeHost()
 	b.Positions = b.Positions[:0]
+	b.StoreHost, ok = h.storeHost()
+	return ok
 }
 
 // Appended implements store.Completer: it answers each send and gives the batch back.
@@ -97,7 +107,10 @@ func (w *sendWork) add(ctx context.Context, i int) error {
 	}
 	id := s.QueueID
 	if id < 0 {
-		id = randomQueue(t.WriteQueues)
+		if t.WriteQueues < 1 {
+			return &message.Error{Code: message.SystemError, Remark: fmt.Sprintf("topic %s has no queue to write to", t.Name)}
+		}
+		id = message.QueueID(rand.Int32N(t.WriteQueues))
 	}
 	m := store.Message{
 		Topic: t.Name, Queue: id, Flag: s.Flag, SysFlag: s.SysFlag, BornTimestamp: s.BornTimestamp,
@@ -116,7 +129,7 @@ func (w *sendWork) add(ctx context.Context, i int) error {
 func (w *sendWork) addSingle(i int, s *transport.Send, m store.Message) error {
 	p := scanProperties(s.Properties)
 	retry := message.IsRetryTopic(m.Topic)
-	if err := p.refuseUnsupported(retry); err != nil {
+	if err := p.refuseUnsupported(s, retry); err != nil {
 		return err
 	}
 	run := sendRun{send: i, first: len(w.batch.Messages), count: 1, answer: m.Queue}
@@ -143,7 +156,8 @@ func (w *sendWork) addBatch(i int, s *transport.Send, m store.Message) error {
 		return &message.Error{Code: message.MessageIllegal, Remark: fmt.Sprintf(
 			"batch of %d bytes is over the limit of %d (store.max_message_size)", len(s.Body), limit)}
 	}
-	more := w.keep(message.AppendProperties(message.AppendProperties(w.room(), s.Properties), w.handler.clusterProperty))
+	more := w.keep(message.AppendProperties(message.AppendProperties(
+		w.room(len(s.Properties)+len(w.handler.clusterProperty)+1), s.Properties), w.handler.clusterProperty))
 	first := len(w.batch.Messages)
 	for rest := message.Batch(s.Body); ; {
 		item, next, ok, err := rest.Next()
@@ -172,9 +186,11 @@ func (w *sendWork) addBatch(i int, s *transport.Send, m store.Message) error {
 // topicForSend authorises the send and finds its topic, or creates it.
 func (h *handler) topicForSend(ctx context.Context, s *transport.Send) (*transport.TopicConfig, error) {
 	t, ok := h.topics.Lookup(s.Topic)
-	name := borrowedString(s.Topic)
+	var name string
 	if ok {
 		name = t.Name
+	} else {
+		name = string(s.Topic)
 	}
 	if err := h.gate.check(ctx, &s.Credentials, auth.Publish, topicOf(name)); err != nil {
 		return nil, err
@@ -183,10 +199,13 @@ func (h *handler) topicForSend(ctx context.Context, s *transport.Send) (*transpo
 		return nil, &message.Error{Code: message.NoPermission, Remark: fmt.Sprintf("topic %s is the broker's own: nobody may send to it", name)}
 	}
 	if ok {
+		// RocketMQ's rule: of a broker that is not to be written to, producers stay away because its route says so. Only
+		// ordered topics, whose routes are fixed elsewhere, are refused here.
+		if t.Order && !h.settings.perm().CanWrite() {
+			return nil, &message.Error{Code: message.NoPermission, Remark: fmt.Sprintf(
+				"this broker may not be written to (brokerPermission), and topic %s is ordered", name)}
+		}
 		return t, nil
-	}
-	if err := message.CheckTopic(name); err != nil {
-		return nil, err
 	}
 	t, _, err := h.topics.EnsureForSend(s.Topic, s.DefaultTopic, s.DefaultTopicQueueNums, s.UnitMode)
 	return t, err
@@ -210,13 +229,3 @@ func (h *handler) redirectDeadLetter(s *transport.Send, m *store.Message) error 
 	m.Topic, m.Queue = t.Name, 0
 	return nil
 }
-
-func randomQueue(queues int32) message.QueueID {
-	if queues <= 1 {
-		return 0
-	}
-	return message.QueueID(rand.Int32N(queues))
-}
-
-// borrowedString views b as a string for the time of one call. It must not be kept.
-func borrowedString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -35,15 +35,19 @@ func (h *handler) giveBack(ctx context.Context, r *transport.Return) (stored boo
 	if !h.settings.perm().CanWrite() {
 		return false, &message.Error{Code: message.NoPermission, Remark: "this broker may not be written to (brokerPermission)"}
 	}
+	if g.RetryQueues <= 0 { // the group takes nothing back, and the consumer needn't know
+		return false, nil
+	}
 	var records transport.Records
 	if err := h.record(r.Position, &records); err != nil {
 		return false, err
 	}
 	defer records.Release()
-	plan := queue.PlanReturn(message.Record(records.Chunks[0]), g, r, rand.Uint32(), nil)
-	if plan.Drop {
-		return false, nil
+	rec := message.Record(records.Chunks[0])
+	if err := h.gate.Allow(ctx, &r.Caller, auth.Subscribe, topicOf(string(rec.Topic()))); err != nil {
+		return false, err // a position is only a number: it must not be a way to read what one may not consume
 	}
+	plan := queue.PlanReturn(rec, g, r, rand.Uint32(), nil)
 	t, err := h.returnTopic(r, &plan)
 	if err != nil {
 		return false, err
@@ -66,13 +70,14 @@ func (h *handler) returnTopic(r *transport.Return, plan *queue.Returned) (*trans
 type returning struct {
 	handler *handler
 	request *transport.Return
-	topic   string
+	origin  string // the topic that it was first sent to
 	batch   store.Batch
 	one     [1]store.Message
 }
 
 func newReturning(h *handler, r *transport.Return, m *message.Message) *store.Batch {
-	w := &returning{handler: h, request: r, topic: m.Topic}
+	origin, _ := m.Properties.Get(message.PropRetryTopic)
+	w := &returning{handler: h, request: r, origin: string(origin)}
 	w.one[0] = store.Message{
 		Topic: m.Topic, Queue: m.QueueID, Flag: m.Flag, SysFlag: m.SysFlag, BornTimestamp: m.BornTimestamp,
 		BornHost: m.BornHost, StoreHost: m.StoreHost, ReconsumeTimes: m.ReconsumeTimes, Body: m.Body, Properties: m.Properties,
@@ -89,8 +94,8 @@ func (w *returning) Appended(*store.Batch) {
 	if m.Code != message.Success {
 		r.Code = message.SystemError
 	} else {
-		w.handler.counters.Stored(w.handler.identity.cluster, w.topic, 1, int64(len(m.Body)))
-		w.handler.counters.Add(queue.ReturnNums, r.OriginTopic, r.Group, 1)
+		w.handler.counters.Stored(w.handler.identity.cluster, m.Topic, 1, int64(len(m.Body)))
+		w.handler.counters.Add(queue.ReturnNums, w.origin, r.Group, 1)
 	}
 	r.Reply.ReturnDone(r)
 }

@@ -2,10 +2,12 @@ package broker
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,8 +21,17 @@ import (
 // changed while the broker runs.
 type settings struct {
 	fixed      map[string]string
-	permission atomic.Int32
+	permission atomic.Pointer[permission]
 	version    atomic.Pointer[transport.DataVersion]
+
+	mu sync.Mutex // held while either is changed
+}
+
+// permission is what the broker as a whole allows.
+type permission struct {
+	perm    message.Perm
+	changes int64 // how often it was changed since the start
+	changed int64 // when it was last, ms; 0 for never
 }
 
 func newSettings(cfg *config.Config, sec *sections, now time.Time) *settings {
@@ -56,12 +67,12 @@ func newSettings(cfg *config.Config, sec *sections, now time.Time) *settings {
 		"diskMaxUsedSpaceRatio":          strconv.Itoa(int(sec.Store.DiskMaxUsed * 100)),
 		"notifyConsumerIdsChangedEnable": "true",
 	}}
-	s.permission.Store(int32(message.PermRW))
+	s.permission.Store(&permission{perm: message.PermRW})
 	s.version.Store(&transport.DataVersion{Timestamp: now.UnixMilli()})
 	return s
 }
 
-func (s *settings) perm() message.Perm { return message.Perm(s.permission.Load()) }
+func (s *settings) perm() message.Perm { return s.permission.Load().perm }
 
 // table returns all settings. advertised is what clients are told.
 func (s *settings) table(advertised netip.AddrPort) map[string]string {
@@ -69,7 +80,7 @@ func (s *settings) table(advertised netip.AddrPort) map[string]string {
 	for k, v := range s.fixed {
 		out[k] = v
 	}
-	out["brokerPermission"] = strconv.Itoa(int(s.permission.Load()))
+	out["brokerPermission"] = strconv.Itoa(int(s.perm()))
 	out["brokerIP1"] = advertised.Addr().String()
 	out["listenPort"] = strconv.Itoa(int(advertised.Port()))
 	return out
@@ -77,13 +88,10 @@ func (s *settings) table(advertised netip.AddrPort) map[string]string {
 
 // update changes settings, all or none.
 func (s *settings) update(values map[string]string, now time.Time) error {
-	keys := make([]string, 0, len(values))
-	for k := range values {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	perm := s.permission.Load()
-	for _, k := range keys {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := *s.permission.Load()
+	for _, k := range slices.Sorted(maps.Keys(values)) {
 		if k != "brokerPermission" {
 			return &message.Error{Code: message.NoPermission, Remark: fmt.Sprintf(
 				"%s can't be changed while the broker runs; only brokerPermission can. Set the others in broker.yaml and restart", k)}
@@ -93,9 +101,10 @@ func (s *settings) update(values map[string]string, now time.Time) error {
 			return &message.Error{Code: message.SystemError, Remark: fmt.Sprintf(
 				"brokerPermission %q: want 6 for read and write, 4 for read only, 2 for write only", values[k])}
 		}
-		perm = int32(n)
+		p.perm = message.Perm(n)
 	}
-	s.permission.Store(perm)
+	p.changes, p.changed = p.changes+1, now.UnixMilli()
+	s.permission.Store(&p)
 	v := s.version.Load()
 	s.version.Store(&transport.DataVersion{Counter: v.Counter + 1, Timestamp: now.UnixMilli()})
 	return nil
