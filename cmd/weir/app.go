@@ -61,6 +61,9 @@ func (a *app) root() *cobra.Command {
 	root.SetIn(a.stdin)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.PersistentFlags().StringVarP(&a.format, "output", "o", formatTable, "output format: table, json or yaml")
+	if err := root.RegisterFlagCompletionFunc("output", completeFormat); err != nil {
+		panic("weir: " + err.Error()) // the flag has just been defined
+	}
 	a.log.flags(root.PersistentFlags())
 	root.AddGroup(&cobra.Group{ID: "server", Title: "Servers:"}, &cobra.Group{ID: "client", Title: "Working with a cluster:"})
 	for _, c := range []*cobra.Command{serve, a.nameserverCommand(), a.configCommand()} {

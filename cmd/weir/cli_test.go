@@ -170,6 +170,12 @@ func TestClientCommands(t *testing.T) {
 	if len(topics) != 1 || topics[0] != (topicRow{"orders", 1, 2, "rw", 3}) {
 		t.Errorf("topics: %+v", topics)
 	}
+	if out := weir("", "__complete", "topic", "describe", n, "").out; !strings.HasPrefix(out, "orders\n") {
+		t.Errorf("completion of topics: %q", out)
+	}
+	if out := weir("", "__complete", "group", "describe", n, "").out; !strings.Contains(out, "TOOLS_CONSUMER\n") {
+		t.Errorf("completion of groups: %q", out)
+	}
 	var detail topicDetail
 	parse(run("", "topic", "describe", "orders", "-o", "json"), &detail)
 	if len(detail.Queues) != 2 || detail.Queues[0].Messages+detail.Queues[1].Messages != 3 {

@@ -124,10 +124,11 @@ type groupDetail struct {
 
 func (a *app) groupDescribeCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "describe GROUP",
-		Aliases: []string{"desc", "show"},
-		Short:   "show a group's members, subscriptions and progress",
-		Args:    exactArgs("GROUP"),
+		Use:               "describe GROUP",
+		ValidArgsFunction: a.completeGroup(),
+		Aliases:           []string{"desc", "show"},
+		Short:             "show a group's members, subscriptions and progress",
+		Args:              exactArgs("GROUP"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, cl *client.Client) error {
 				masters, err := cl.Masters(ctx, "")

@@ -38,8 +38,9 @@ type sent struct {
 func (a *app) sendCommand() *cobra.Command {
 	var f sendFlags
 	c := &cobra.Command{
-		Use:   "send TOPIC [BODY]",
-		Short: "send a message; without BODY, or with -, it is read from standard input",
+		Use:               "send TOPIC [BODY]",
+		ValidArgsFunction: a.completeTopic(),
+		Short:             "send a message; without BODY, or with -, it is read from standard input",
 		Example: "  weir send orders '{\"id\":1}' --tag created --key order-1\n" +
 			"  weir send orders --lines < orders.txt",
 		Args: cobra.RangeArgs(1, 2),

@@ -52,8 +52,9 @@ type shown struct {
 func (a *app) tailCommand() *cobra.Command {
 	var f tailFlags
 	c := &cobra.Command{
-		Use:   "tail TOPIC",
-		Short: "show messages as they arrive, until interrupted; consumes nothing",
+		Use:               "tail TOPIC",
+		ValidArgsFunction: a.completeTopic(),
+		Short:             "show messages as they arrive, until interrupted; consumes nothing",
 		Long: "Show messages as they arrive, until interrupted or --count are shown.\n\n" +
 			"No group is touched: nothing is consumed or committed. A topic that doesn't exist yet is waited for.",
 		Example: "  weir tail orders --from first --filter 'created || paid'\n  weir tail orders -o json | jq .body",

@@ -25,11 +25,12 @@ func (a *app) topicCreateCommand() *cobra.Command {
 	var queues int32
 	var cluster, perm string
 	c := &cobra.Command{
-		Use:     "create TOPIC",
-		Aliases: []string{"add"},
-		Short:   "create a topic on every master, or change its queues and permission",
-		Example: "  weir topic create orders --queues 8",
-		Args:    exactArgs("TOPIC"),
+		Use:               "create TOPIC",
+		ValidArgsFunction: a.completeTopic(),
+		Aliases:           []string{"add"},
+		Short:             "create a topic on every master, or change its queues and permission",
+		Example:           "  weir topic create orders --queues 8",
+		Args:              exactArgs("TOPIC"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			bits, err := parsePerm(perm)
 			if err != nil {
@@ -219,10 +220,11 @@ type topicDetail struct {
 
 func (a *app) topicDescribeCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "describe TOPIC",
-		Aliases: []string{"desc", "show"},
-		Short:   "show a topic's brokers, queues, offsets and groups",
-		Args:    exactArgs("TOPIC"),
+		Use:               "describe TOPIC",
+		ValidArgsFunction: a.completeTopic(),
+		Aliases:           []string{"desc", "show"},
+		Short:             "show a topic's brokers, queues, offsets and groups",
+		Args:              exactArgs("TOPIC"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, cl *client.Client) error {
 				d, err := describeTopic(ctx, cl, args[0])
@@ -301,10 +303,11 @@ func (a *app) topicDeleteCommand() *cobra.Command {
 	var yes bool
 	var cluster string
 	c := &cobra.Command{
-		Use:     "delete TOPIC",
-		Aliases: []string{"rm"},
-		Short:   "delete a topic and its messages from every master",
-		Args:    exactArgs("TOPIC"),
+		Use:               "delete TOPIC",
+		ValidArgsFunction: a.completeTopic(),
+		Aliases:           []string{"rm"},
+		Short:             "delete a topic and its messages from every master",
+		Args:              exactArgs("TOPIC"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, cl *client.Client) error {
 				return a.deleteTopic(ctx, cl, args[0], cluster, yes)
