@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/sdk/client"
 )
 
@@ -39,9 +38,22 @@ func (a *app) complete(names func(context.Context, *client.Client) ([]string, er
 func (a *app) completeTopic() completer {
 	return a.complete(func(ctx context.Context, cl *client.Client) ([]string, error) {
 		topics, err := cl.Topics(ctx)
-		return slices.DeleteFunc(topics, func(t string) bool {
-			return message.IsSystemTopic(t) || message.IsRetryTopic(t) || message.IsDLQTopic(t)
-		}), err
+		if err != nil {
+			return nil, err
+		}
+		masters, err := cl.Masters(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		var system []string
+		for _, addr := range masters {
+			own, err := cl.SystemTopics(ctx, addr)
+			if err != nil {
+				return nil, err
+			}
+			system = append(system, own...)
+		}
+		return slices.DeleteFunc(topics, func(t string) bool { return ownTopic(t, system) }), nil
 	})
 }
 

@@ -172,8 +172,7 @@ func listTopics(ctx context.Context, cl *client.Client, all bool) ([]topicRow, e
 			return nil, err
 		}
 		for name, t := range topics {
-			own := slices.Contains(system, name) || message.IsSystemTopic(name) || message.IsRetryTopic(name) || message.IsDLQTopic(name)
-			if own && !all {
+			if ownTopic(name, system) && !all {
 				continue
 			}
 			r := byName[name]
@@ -197,6 +196,11 @@ func listTopics(ctx context.Context, cl *client.Client, all bool) ([]topicRow, e
 		rows = append(rows, *byName[name])
 	}
 	return rows, nil
+}
+
+// ownTopic says whether a topic is the broker's own or one of retries and dead letters, and no user's.
+func ownTopic(name string, system []string) bool {
+	return slices.Contains(system, name) || message.IsSystemTopic(name) || message.IsRetryTopic(name) || message.IsDLQTopic(name)
 }
 
 // topicQueue is one queue in a description.
