@@ -83,6 +83,9 @@ var goClient = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err := repo.DependOn("test/e2e/goclient"); err != nil {
+		return "", fmt.Errorf("build the Go client: %w", err)
+	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("build the Go client: %w", err)

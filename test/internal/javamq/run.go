@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -42,6 +43,20 @@ func (p Program) Start() (*proc.Process, error) {
 		Log:    filepath.Join(home, p.Name+".out"),
 		OnLine: p.Lines,
 	})
+}
+
+// Command is the program as a command whose input and output the caller sets.
+func (p Program) Command(ctx context.Context) (*exec.Cmd, error) {
+	home, err := filepath.Abs(p.Home)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", p.Main, err)
+	}
+	if err := writeHome(home, p.Name, p.Jars.Set); err != nil {
+		return nil, fmt.Errorf("run %s: %w", p.Main, err)
+	}
+	cmd := exec.CommandContext(ctx, "java", append(p.flags(home), p.Args...)...)
+	cmd.Env = append(append(os.Environ(), "ROCKETMQ_HOME="+home), p.Env...)
+	return cmd, nil
 }
 
 // flags ends with the class. The opened packages are those through which the store unmaps its buffers.

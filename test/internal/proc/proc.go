@@ -122,8 +122,8 @@ func (p *Process) Write(b []byte) error {
 // CloseInput ends standard input.
 func (p *Process) CloseInput() error { return p.stdin.Close() }
 
-// Stop asks the process to end (SIGTERM) and waits for it. An exit code other than 0 and, as Java ends so on a signal,
-// 143 is an error; so is the end of ctx, after which the process is killed.
+// Stop asks the process to end (SIGTERM) and waits for it. An exit code other than 0 is an error, except those with which
+// Java ends on a signal, 143 and 130; so is the end of ctx, after which the process is killed.
 func (p *Process) Stop(ctx context.Context) error {
 	if p.Running() {
 		_ = p.cmd.Process.Signal(syscall.SIGTERM)
@@ -140,7 +140,7 @@ func (p *Process) Wait(ctx context.Context) error {
 		return fmt.Errorf("stop %s: %w, so it was killed; its log ends:\n%s", p.spec.Path, ctx.Err(), p.Tail())
 	}
 	var exit *exec.ExitError
-	if errors.As(p.err, &exit) && exit.ExitCode() == 143 {
+	if errors.As(p.err, &exit) && (exit.ExitCode() == 143 || exit.ExitCode() == 130) {
 		return nil
 	}
 	if p.err != nil {

@@ -7,6 +7,7 @@ package repo
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,6 +35,23 @@ func Root() (string, error) {
 		}
 		dir = parent
 	}
+}
+
+// DependOn lets the result of a test depend on what is in folders of the repository. `go test` keeps results until
+// something changes that it saw the test open; it doesn't see what a program reads that the test builds or runs.
+func DependOn(folders ...string) error {
+	root, err := Root()
+	if err != nil {
+		return err
+	}
+	for _, folder := range folders {
+		// Reading a directory is enough: the sizes and times of its files belong to what is compared.
+		err := filepath.WalkDir(filepath.Join(root, folder), func(string, fs.DirEntry, error) error { return nil })
+		if err != nil {
+			return fmt.Errorf("read %s: %w", folder, err)
+		}
+	}
+	return nil
 }
 
 // NeedTools skips the test unless every program is on the PATH.

@@ -1,8 +1,8 @@
 // Package sut starts the system under test: a weir broker, or, to judge the judges, the real Java broker of 4.9.7.
 //
 // Tests are written once against Broker. WEIR_SUT=java runs them against Java, where all of them must pass: a test
-// that Java fails demands something of weir that RocketMQ does not do. WEIR_BIN names a weir binary to use; without it
-// one is built for each test binary.
+// that Java fails demands something of weir that RocketMQ does not do. WEIR_BIN names a weir binary to use, for which
+// `go test` needs -count=1, as it doesn't see that another one lies there; without it one is built for each test binary.
 //
 // A broker keeps its ports and its data directory over Stop, Kill and Start, as a restarted server would.
 package sut

@@ -44,6 +44,9 @@ func buildWeir() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("build weir: %w", err)
 	}
+	if err := repo.DependOn("cmd", "core", "plugins", "sdk"); err != nil {
+		return "", fmt.Errorf("build weir: %w", err)
+	}
 	path := filepath.Join(buildDir, "weir")
 	cmd := exec.Command("go", "build", "-o", path, "./cmd/weir")
 	cmd.Dir = root
