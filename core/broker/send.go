@@ -156,8 +156,8 @@ func (w *sendWork) addBatch(i int, s *transport.Send, m store.Message) error {
 		return &message.Error{Code: message.MessageIllegal, Remark: fmt.Sprintf(
 			"batch of %d bytes is over the limit of %d (store.max_message_size)", len(s.Body), limit)}
 	}
-	more := w.keep(message.AppendProperties(message.AppendProperties(
-		w.room(len(s.Properties)+len(w.handler.clusterProperty)+1), s.Properties), w.handler.clusterProperty))
+	more := w.keep(message.AppendProperties(message.AppendWithout(
+		w.room(len(s.Properties)+len(w.handler.clusterProperty)+1), s.Properties, message.PropCluster), w.handler.clusterProperty))
 	first := len(w.batch.Messages)
 	for rest := message.Batch(s.Body); ; {
 		item, next, ok, err := rest.Next()
