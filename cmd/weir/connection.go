@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -86,6 +87,12 @@ func (a *app) explain(err error) error {
 		return &reason{err: err, code: exitUnreachable, text: fmt.Sprintf(
 			"no name server answers at %s (%s)\nIs weir running? Start it with 'weir', or say where it is with --nameserver HOST:PORT.",
 			strings.Join(gone.NameServers, ", "), firstLine(gone.Err))}
+	}
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" && dial.Addr != nil {
+		return &reason{err: err, code: exitUnreachable, text: fmt.Sprintf(
+			"the broker at %s can't be reached (%s)\nThis is the address that the name server gives to clients. If the broker runs somewhere else, set its broker.advertise.",
+			dial.Addr, dial.Err)}
 	}
 	return err
 }

@@ -21,7 +21,7 @@ const (
 	DefaultWindow = 4096
 
 	readBufferSize = 256 << 10 // grows for a longer frame, and shrinks again
-	keptWrite      = 1 << 20   // write buffers above this are not kept
+	keptWrite      = 4 << 20   // write buffers above this are not kept
 	mostOneWay     = 4 << 20   // bytes waiting to be written above which one-way requests wait
 	// inlineWrite bounds the bytes in flight up to which the reading goroutine may write. So much fits into the socket's
 	// buffers whatever the peer does, so the reader can't be blocked by a peer that waits for it to read.
