@@ -275,21 +275,23 @@ func TestSendStores(t *testing.T) {
 	}
 }
 
-// eventuallyVisible waits until a queue has so many messages for consumers: a held pull is answered then.
+// eventuallyVisible waits until a queue has so many messages for consumers: held pulls are answered then.
 func (n *node) eventuallyVisible(topic string, id message.QueueID, end message.Offset) {
 	n.t.Helper()
-	done := make(pullDone, 1)
-	p := &transport.Pull{
-		Caller: *caller(newSession("10.0.0.4:50001")), Reply: done, Group: message.GroupTools, Topic: topic, QueueID: id, Offset: end - 1,
-		MaxNum: 1, Suspend: true, SuspendTimeout: waitTime, HasSubscription: true,
+	for o := range end {
+		done := make(pullDone, 1)
+		p := &transport.Pull{
+			Caller: *caller(newSession("10.0.0.4:50001")), Reply: done, Group: message.GroupTools, Topic: topic, QueueID: id, Offset: o,
+			MaxNum: 1, Suspend: true, SuspendTimeout: waitTime, HasSubscription: true,
+		}
+		p.Expression.Type, p.Expression.Text = "TAG", "*"
+		n.h.Puller.Pull(n.t.Context(), p)
+		p = await(n.t, done)
+		if p.Code != message.Success && p.Code != message.NoPermission {
+			n.t.Fatalf("wait for offset %d of queue %d of %s: %v %s", o, id, topic, p.Code, p.Remark)
+		}
+		p.Records.Release()
 	}
-	p.Expression.Type, p.Expression.Text = "TAG", "*"
-	n.h.Puller.Pull(n.t.Context(), p)
-	p = await(n.t, done)
-	if p.Code != message.Success && p.Code != message.NoPermission {
-		n.t.Fatalf("wait for offset %d of queue %d of %s: %v %s", end-1, id, topic, p.Code, p.Remark)
-	}
-	p.Records.Release()
 }
 
 func TestATopicIsCreatedBeforeItsFirstMessageIsAnswered(t *testing.T) {
