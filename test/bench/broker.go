@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/weirmq/weir/test/internal/javamq"
+	"github.com/weirmq/weir/test/internal/proc"
+)
+
+// broker is a running broker of either kind.
+type broker struct {
+	kind       string // weir or java
+	sync       bool
+	nameServer string
+	process    *proc.Process
+	beside     *proc.Process // Java's name server
+	filled     bool
+}
+
+// bench runs brokers and the load generator.
+type bench struct {
+	binary string // of weir
+	dir    string
+	jars   *javamq.Jars // nil without Java
+	jvm    []string
+	log    func(format string, args ...any)
+}
+
+const startTime = 2 * time.Minute
+
+// start starts a broker with an empty store.
+func (b *bench) start(ctx context.Context, kind string, sync bool) (*broker, error) {
+	flush := "async"
+	if sync {
+		flush = "sync"
+	}
+	home := filepath.Join(b.dir, kind+"-"+flush)
+	if err := os.MkdirAll(home, 0o755); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	b.log("starting %s with %s flush", kind, flush)
+	if kind == "java" {
+		return b.startJava(ctx, home, sync)
+	}
+	return b.startWeir(ctx, home, flush)
+}
+
+func (b *bench) startWeir(ctx context.Context, home, flush string) (*broker, error) {
+	port, err := freePorts()
+	if err != nil {
+		return nil, err
+	}
+	names := addr(port + 1)
+	ready := proc.NewAwait("ready")
+	p, err := proc.Start(proc.Spec{
+		Path: b.binary, Args: []string{"serve", "--data-dir", filepath.Join(home, "store")}, Dir: home,
+		Env: []string{"WEIR_STORE__FLUSH=" + flush, "WEIR_NAMESERVER__LISTEN=" + names,
+			"WEIR_TRANSPORTS__REMOTING__LISTEN=" + addr(port)},
+		Log: filepath.Join(home, "broker.out"), OnLine: ready.Line,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := ready.Wait(ctx, p); err != nil {
+		p.Kill()
+		return nil, err
+	}
+	return &broker{kind: "weir", sync: flush == "sync", nameServer: names, process: p}, nil
+}
+
+func (b *bench) startJava(ctx context.Context, home string, sync bool) (*broker, error) {
+	port, err := freePorts()
+	if err != nil {
+		return nil, err
+	}
+	names := addr(port + 2)
+	beside, err := javamq.NameServer{Jars: b.jars, Home: filepath.Join(home, "namesrv"), Port: port + 2,
+		JVM: javamq.QuickStart}.Start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	flush := "ASYNC_FLUSH"
+	if sync {
+		flush = "SYNC_FLUSH"
+	}
+	p, err := javamq.Broker{Jars: b.jars, Home: home, Store: filepath.Join(home, "store"), Name: "broker-a",
+		Cluster: "DefaultCluster", Port: port, NameServer: names, JVM: b.jvm,
+		Properties: map[string]string{"flushDiskType": flush}}.Start(ctx)
+	if err != nil {
+		beside.Kill()
+		return nil, err
+	}
+	return &broker{kind: "java", sync: sync, nameServer: names, process: p, beside: beside}, nil
+}
+
+// stop ends the broker. What it stored is about to be deleted, so it needn't end cleanly.
+func (br *broker) stop() {
+	br.process.Kill()
+	if br.beside != nil {
+		br.beside.Kill()
+	}
+}
+
+// result is the part of `weir bench -o json` that is used here.
+type result struct {
+	Seconds     float64 `json:"seconds"`
+	Messages    int64   `json:"messages"`
+	Rate        float64 `json:"messages_per_second"`
+	Entries     int64   `json:"entries"`
+	EntriesRate float64 `json:"entries_per_second"`
+	Failed      int64   `json:"failed"`
+	Latency     struct {
+		P50 float64 `json:"p50_us"`
+		P99 float64 `json:"p99_us"`
+	} `json:"latency"`
+	Broker usage `json:"broker"`
+	Client usage `json:"client"`
+
+	generator float64 // seconds of CPU time that the generator used from its start to its end
+}
+
+type usage struct {
+	CPUSeconds float64 `json:"cpu_seconds"`
+	PerMessage float64 `json:"cpu_us_per_message"`
+	PerEntry   float64 `json:"cpu_us_per_entry"`
+	Resident   int64   `json:"resident_bytes"`
+}
+
+// load runs the generator against br once.
+func (b *bench) load(ctx context.Context, br *broker, args ...string) (*result, error) {
+	args = append([]string{"bench"}, args...)
+	args = append(args, "-n", br.nameServer, "--timeout", "20s", "--broker-pid", fmt.Sprint(br.process.Pid()), "-o", "json")
+	cmd := exec.CommandContext(ctx, b.binary, args...)
+	out, err := cmd.Output()
+	if err != nil {
+		text := ""
+		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+			text = string(exit.Stderr)
+		}
+		return nil, fmt.Errorf("weir %s against %s: %w\n%s%s", strings.Join(args, " "), br.kind, err, out, text)
+	}
+	r := &result{}
+	if err := json.Unmarshal(out, r); err != nil {
+		return nil, fmt.Errorf("read the result of weir %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	r.generator = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	return r, nil
+}
+
+// freePorts returns a port such that it and its neighbours, which a Java broker takes too, are free.
+func freePorts() (int, error) {
+	for range 100 {
+		port := 15000 + rand.IntN(1500)*10
+		free := true
+		for p := port - 2; p <= port+2 && free; p++ {
+			l, err := net.Listen("tcp", addr(p))
+			if free = err == nil; free {
+				_ = l.Close()
+			}
+		}
+		if free {
+			return port, nil
+		}
+	}
+	return 0, errors.New("find free ports: none between 15000 and 30000")
+}
+
+func addr(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
