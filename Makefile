@@ -37,8 +37,8 @@ fuzz: ## every fuzz target for FUZZTIME (60s) each
 fuzz-short: ## every fuzz target for 5 s each
 	./test/fuzz 5s
 
-bench: build ## throughput beside the Java 4.9.7 broker, in one run
-	./test/bench/run
+bench: build ## throughput beside the Java 4.9.7 broker, in one run (BENCH="--only drain --no-java" passes flags)
+	./test/bench/run $(BENCH)
 
 interop: build ## Java clients, tools and brokers against weir
 	WEIR_REQUIRE_ALL=1 WEIR_BIN=$(CURDIR)/$(BIN) $(GO) test -v -count 1 -timeout 20m ./test/interop/...
