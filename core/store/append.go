@@ -136,9 +136,15 @@ func (s *Store) enqueue(b *Batch, data []byte) {
 	lead := !a.writing
 	a.writing = true
 	a.mu.Unlock()
-	if lead && s.writeRound() {
-		a.wake <- struct{}{}
+	if !lead {
+		return
 	}
+	if s.writeRound() {
+		a.wake <- struct{}{}
+		s.dispatcher.notify()
+		return
+	}
+	s.dispatchInline()
 }
 
 // admitLocked waits for room and says why b can't be stored now, or Success.

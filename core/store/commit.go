@@ -23,7 +23,9 @@ func (s *Store) writeLoop() {
 		select {
 		case <-s.app.wake:
 			for s.writeRound() {
+				s.dispatcher.notify()
 			}
+			s.dispatchInline()
 		case <-s.stopWriter:
 			return
 		}
@@ -31,7 +33,8 @@ func (s *Store) writeLoop() {
 }
 
 // writeRound writes what is in the tail buffer, flushes it with sync flush, and answers those who wait. It says whether
-// there is more; then the caller still is the one who writes, else nobody is. Only one goroutine is in it.
+// there is more; then the caller still is the one who writes, else nobody is. Only one goroutine is in it. Dispatching
+// what it has made visible is the caller's.
 func (s *Store) writeRound() (more bool) {
 	a := &s.app
 	a.mu.Lock()
@@ -98,7 +101,6 @@ func (s *Store) written(t *tail) {
 	s.committedTime.Store(t.time)
 	s.prepareNext(t.end)
 	if !s.sync {
-		s.dispatcher.notify()
 		s.completeList(t.first)
 		return
 	}
@@ -107,8 +109,6 @@ func (s *Store) written(t *tail) {
 		for b := waiting; b != nil; b = b.next {
 			b.refuse(0, len(b.Messages), message.ServiceNotAvailable, fatalRemark)
 		}
-	} else {
-		s.dispatcher.notify()
 	}
 	s.completeList(waiting)
 }

@@ -91,9 +91,10 @@ func (s *Store) deletedPath() string { return filepath.Join(s.dir, WeirDir, "del
 //	weir deleted topics 1
 //	4711 TopicTest
 func (s *Store) DeleteTopic(topic string) error {
-	d := &s.dispatcher
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	if err := s.beginChange(); err != nil {
+		return fmt.Errorf("delete topic %s: %w", topic, err)
+	}
+	defer s.endDispatch()
 	queues := s.queues.of(topic)
 	if len(queues) == 0 {
 		return nil

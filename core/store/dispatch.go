@@ -9,6 +9,7 @@ import (
 
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/store/consumequeue"
+	"github.com/weirmq/weir/core/store/segment"
 )
 
 // dispatchChunk is how many bytes of log one round looks at.
@@ -16,16 +17,22 @@ const dispatchChunk = 1 << 20
 
 // dispatcher makes entries of the visible part of the log, in order, and announces them. It reads the log through its
 // mapping: what the committer has just written is in memory.
+//
+// Small pieces are dispatched by the appender that has written them, once it has answered: waking a goroutine for a few
+// messages costs more than their dispatch. What is larger, or has to wait, is the dispatcher goroutine's.
 type dispatcher struct {
 	wake chan struct{} // there is more; has room for one
 
 	mu       sync.Mutex        // one round, or the removal of a topic; guards all below
+	next     int64             // where the round under way ends; 0 when there is none
+	view     segment.View      // the log's bytes of that round
 	touched  []*queue          // with pending entries
-	arrivals []message.Arrival // of this round
+	arrivals []message.Arrival // of this round, in view
 	time     int64             // store time of the last dispatched record, ms
+	blocked  bool              // messages are refused because entries could not be written
 }
 
-// notify tells the dispatcher that there may be more. It doesn't block.
+// notify tells the dispatcher goroutine that there may be more. It doesn't block.
 func (d *dispatcher) notify() {
 	select {
 	case d.wake <- struct{}{}:
@@ -51,39 +58,125 @@ func (s *Store) dispatchLoop() {
 
 // dispatchAll dispatches until it has reached the visible end or the store stops.
 func (s *Store) dispatchAll() error {
+	d := &s.dispatcher
 	for {
-		if more, err := s.dispatchRound(); err != nil || !more {
+		d.mu.Lock()
+		err := s.dispatchLocked(true)
+		d.mu.Unlock()
+		if err != nil || !s.behind() {
 			return err
 		}
 	}
 }
 
-// dispatchRound dispatches one chunk. more says that the visible end isn't reached.
-func (s *Store) dispatchRound() (more bool, err error) {
+// behind says whether there is something to dispatch.
+func (s *Store) behind() bool { return s.dispatched.Load() < s.visible() }
+
+// Bounds of what an appender dispatches itself: bytes of the log, and pieces, should more come meanwhile.
+const (
+	inlineDispatchBytes  = 32 << 10
+	inlineDispatchRounds = 4
+)
+
+// dispatchInline dispatches what the caller has just written, or sees to it that the goroutine does.
+//
+// When somebody else is at it, that one looks again once it is done: everybody who unlocks dispatcher.mu does.
+func (s *Store) dispatchInline() {
 	d := &s.dispatcher
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	pos, to := s.dispatched.Load(), s.visible()
-	if pos >= to {
-		return false, nil
+	for range inlineDispatchRounds {
+		n := s.visible() - s.dispatched.Load()
+		if n == 0 {
+			return
+		}
+		if n > inlineDispatchBytes {
+			break
+		}
+		if !d.mu.TryLock() {
+			return
+		}
+		err := s.dispatchLocked(false)
+		d.mu.Unlock()
+		if errors.Is(err, errEntriesWait) {
+			break
+		}
+		if err != nil {
+			s.fail(err)
+			return
+		}
 	}
-	next, err := s.dispatchChunkLocked(pos, min(to-pos, dispatchChunk), to)
-	if err != nil {
-		return false, err
-	}
-	s.dispatched.Store(next)
-	s.dispatchedTime.Store(d.time)
-	return next < to, nil
+	d.notify()
 }
 
-// dispatchChunkLocked dispatches the records in n bytes from pos on, and at least one, and returns where it has stopped.
-func (s *Store) dispatchChunkLocked(pos, n, to int64) (int64, error) {
+// beginChange locks the dispatcher for a change of queues, between two rounds. endDispatch must follow when it worked.
+func (s *Store) beginChange() error {
+	d := &s.dispatcher
+	d.mu.Lock()
+	if d.next == 0 {
+		return nil
+	}
+	err := s.dispatchLocked(true)
+	if err != nil {
+		d.mu.Unlock()
+	}
+	return err
+}
+
+// endDispatch unlocks the dispatcher after something else than a round.
+func (s *Store) endDispatch() {
+	s.dispatcher.mu.Unlock()
+	if s.behind() {
+		s.dispatcher.notify()
+	}
+}
+
+// dispatchLocked dispatches one chunk, or goes on with one whose entries could not be written. With wait it tries until
+// they are; else it leaves the round as it is and returns errEntriesWait.
+func (s *Store) dispatchLocked(wait bool) error {
+	d := &s.dispatcher
+	if d.next == 0 {
+		pos, to := s.dispatched.Load(), s.visible()
+		if pos >= to {
+			return nil
+		}
+		if err := s.addEntriesLocked(pos, min(to-pos, dispatchChunk), to); err != nil {
+			s.endRoundLocked()
+			return err
+		}
+	}
+	if err := s.commitEntriesLocked(wait); err != nil {
+		if !errors.Is(err, errEntriesWait) {
+			s.endRoundLocked()
+		}
+		return err
+	}
+	if s.onArrival != nil && len(d.arrivals) > 0 {
+		s.onArrival(d.arrivals)
+	}
+	next := d.next
+	s.endRoundLocked()
+	s.dispatched.Store(next)
+	s.dispatchedTime.Store(d.time)
+	return nil
+}
+
+// endRoundLocked lets go of the log's bytes.
+func (s *Store) endRoundLocked() {
+	d := &s.dispatcher
+	clear(d.arrivals)
+	d.arrivals = d.arrivals[:0]
+	d.view.Release()
+	d.view, d.next = segment.View{}, 0
+}
+
+// addEntriesLocked begins a round: it adds entries of the records in n bytes from pos on, and of at least one. They are
+// pending then.
+func (s *Store) addEntriesLocked(pos, n, to int64) error {
 	d := &s.dispatcher
 	v, err := s.log.ViewUpTo(pos, int(n))
 	if err != nil {
-		return pos, fmt.Errorf("dispatch from position %d: %w", pos, err)
+		return fmt.Errorf("dispatch from position %d: %w", pos, err)
 	}
-	defer v.Release()
+	d.view = v
 	b, next := v.Bytes(), pos
 	for len(b) > 0 {
 		rec, size, err := message.ViewRecord(b)
@@ -93,7 +186,8 @@ func (s *Store) dispatchChunkLocked(pos, n, to int64) (int64, error) {
 		}
 		if errors.Is(err, message.ErrShort) {
 			if next == pos && int64(size) > n && pos+int64(size) <= to {
-				return s.dispatchChunkLocked(pos, int64(size), to) // longer than a chunk
+				s.endRoundLocked()
+				return s.addEntriesLocked(pos, int64(size), to) // longer than a chunk
 			}
 			if next > pos {
 				break
@@ -103,22 +197,15 @@ func (s *Store) dispatchChunkLocked(pos, n, to int64) (int64, error) {
 			err = errMisplaced
 		}
 		if err != nil {
-			return pos, fmt.Errorf("dispatch: the commit log is damaged at position %d: %w", next, err)
+			return fmt.Errorf("dispatch: the commit log is damaged at position %d: %w", next, err)
 		}
 		if err := s.dispatchRecordLocked(rec); err != nil {
-			return pos, err
+			return err
 		}
 		b, next = b[size:], next+int64(size)
 	}
-	if err := s.commitEntriesLocked(); err != nil {
-		return pos, err
-	}
-	if s.onArrival != nil && len(d.arrivals) > 0 {
-		s.onArrival(d.arrivals)
-	}
-	clear(d.arrivals)
-	d.arrivals = d.arrivals[:0]
-	return next, nil
+	d.next = next
+	return nil
 }
 
 var errMisplaced = errors.New("the record names another position")
@@ -211,23 +298,33 @@ func (s *Store) deliverTime(level, stored int64) int64 {
 	return stored + s.delayLevels[level-1].Milliseconds()
 }
 
+// errEntriesWait says that entries can't be written now and the dispatcher goroutine has to try again.
+var errEntriesWait = errors.New("queue entries could not be written")
+
 // commitEntriesLocked writes the entries of all touched queues. While that fails, for want of disk space as a rule,
-// messages are refused, and it tries again until it works or the store stops.
-func (s *Store) commitEntriesLocked() error {
+// messages are refused. With wait it tries again until it works or the store stops.
+func (s *Store) commitEntriesLocked(wait bool) error {
 	d := &s.dispatcher
 	for i := 0; i < len(d.touched); {
 		err := d.touched[i].Commit()
 		if err == nil {
-			s.block(blockQueue, "")
 			d.touched[i].touched = false
 			i++
 			continue
 		}
+		d.blocked = true
 		s.block(blockQueue, "queue entries could not be written: "+plain(err))
+		if !wait {
+			return errEntriesWait
+		}
 		s.report("write queue entries", err)
 		if !s.sleep(dispatchRetry) {
 			return fmt.Errorf("stopped before all queue entries were written: %w", err)
 		}
+	}
+	if d.blocked {
+		d.blocked = false
+		s.block(blockQueue, "")
 	}
 	clear(d.touched)
 	d.touched = d.touched[:0]

@@ -29,7 +29,8 @@
 // # What it costs
 //
 // Append encodes outside the lock, copies under it, and writes with one pwrite for all that came together; no
-// allocation for a message. One dispatcher goroutine makes entries, one pwrite for each queue and round. Reading lends
+// allocation for a message. Entries are made in rounds, one pwrite for each queue and round, by the appender or, when
+// there are many, by the dispatcher goroutine. Reading lends
 // bytes of mappings (hot) or of a pread (cold).
 //
 // # Files to read

@@ -105,8 +105,10 @@ func (s *Store) expireQueues() error {
 }
 
 func (s *Store) expireQueue(q *queue, begin message.Position) error {
-	s.dispatcher.mu.Lock() // the files of a queue are the dispatcher's
-	defer s.dispatcher.mu.Unlock()
+	if err := s.beginChange(); err != nil { // the files of a queue are the dispatcher's
+		return err
+	}
+	defer s.endDispatch()
 	if err := q.CorrectMin(begin); err != nil {
 		return err
 	}

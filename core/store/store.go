@@ -27,8 +27,9 @@ type Options struct {
 	// DelayLevels are the delays of level 1, 2 and so on: the entries of delayed messages hold the time of delivery. nil:
 	// RocketMQ's 18 levels.
 	DelayLevels []time.Duration
-	// OnArrival is told, in the order of the log, what has become readable. It is called on the dispatcher's goroutine, which
-	// waits for it; the slice and its records are borrowed. It is not called for what Open finds.
+	// OnArrival is told, in the order of the log, what has become readable. It is called by one goroutine at a time, that of
+	// the dispatcher or of an appender, and dispatching waits for it; the slice and its records are borrowed. It is not called
+	// for what Open finds.
 	OnArrival func([]message.Arrival)
 	// OnFatal is told once that the store can't go on: the broker has to stop. It is called on a goroutine of its own.
 	OnFatal func(error)
