@@ -126,7 +126,7 @@ func (f *Files) saveNamesLocked() error {
 		}
 	}
 	for _, dir := range f.names {
-		if err := f.fs.SyncDir(dir); err != nil {
+		if err := f.fs.SyncDir(dir); err != nil && !errors.Is(err, vfs.ErrNotExist) { // removed since, by the owner
 			return f.failSync(err)
 		}
 	}
