@@ -273,3 +273,25 @@ func TestModifiedSince(t *testing.T) {
 		}
 	})
 }
+
+// A directory that was removed together with its segments, before its names were saved, doesn't stand in the way of the
+// next segment.
+func TestARemovedDirectoryComesBack(t *testing.T) {
+	each(t, func(t *testing.T, fsys vfs.FS, dir string) {
+		dir = filepath.Join(dir, "topic", "0")
+		f := open(t, fsys, dir, 4096, Options{DeferNames: true})
+		create(t, f, 1)
+		if err := errors.Join(f.DropFrom(0), fsys.Remove(dir), fsys.Remove(filepath.Dir(dir))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Ensure(0); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Datasync(0, 4096); err != nil {
+			t.Error(err)
+		}
+		if err := f.SyncErr(); err != nil {
+			t.Error(err)
+		}
+	})
+}
