@@ -134,7 +134,6 @@ func (c *conn) submit() {
 	c.out.sends += len(b.Sends)
 	c.out.sendBytes += b.bytes
 	c.out.mu.Unlock()
-	c.e.metrics.requests.Add(int64(len(b.Sends)))
 	defer func() {
 		if p := recover(); p != nil {
 			c.logPanic(p, wire.CodeSendMessage)

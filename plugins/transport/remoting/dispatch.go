@@ -56,7 +56,8 @@ func (c *conn) serveFrame(frame []byte, more bool) error {
 		c.replied(&r.h, body)
 		return nil
 	}
-	switch code := r.h.Code; code {
+	c.e.metrics.requests.Add(1)
+	switch r.h.Code {
 	case wire.CodeSendMessage, wire.CodeSendMessageV2, wire.CodeSendBatchMessage:
 		if c.e.h.Sender != nil {
 			c.collect(&r.h, body, len(frame))

@@ -293,3 +293,14 @@ func (f *fakePuller) released() int {
 	defer f.mu.Unlock()
 	return f.freed
 }
+
+// callerPuller looks at who pulls.
+type callerPuller struct {
+	fakePuller
+	check func(*transport.Caller)
+}
+
+func (c *callerPuller) Pull(ctx context.Context, p *transport.Pull) {
+	c.check(&p.Caller)
+	c.fakePuller.Pull(ctx, p)
+}
