@@ -47,6 +47,7 @@ const scratchKeep = 1 << 20
 // Way of a batch: check and encode, with checksums, in room of its own; under the lock take offsets, positions and time
 // and copy the records behind those of others; then either somebody writes already and will take them along, or the
 // caller writes what there is. After that round the writer goroutine takes over, so that nobody serves others for long.
+// With sync flush it does so at once when the caller can use the time of the flush: when its batch has several units.
 func (s *Store) Append(b *Batch) {
 	b.start = s.clock.Now()
 	sc := s.scratch.Get().(*scratch)
@@ -63,7 +64,9 @@ func (s *Store) Append(b *Batch) {
 
 // encode checks the messages and appends the records of the good ones to dst.
 func (s *Store) encode(dst []byte, b *Batch) []byte {
+	b.units = 0
 	for i := 0; i < len(b.Messages); {
+		b.units++
 		j := i + max(1, min(int(b.Messages[i].Unit), len(b.Messages)-i))
 		at := len(dst)
 		var refusal error
@@ -124,6 +127,8 @@ func answer(err error) (message.Code, string) {
 
 // enqueue places b's records, encoded in data, and sees to it that they get written.
 func (s *Store) enqueue(b *Batch, data []byte) {
+	// Who sends several messages at once has more to say while these wait for the disk. Who sends one waits for it.
+	apart := s.sync && b.Wait && b.units > 1
 	a := &s.app
 	a.mu.Lock()
 	if code, remark := s.admitLocked(b, len(data)); code != message.Success {
@@ -137,6 +142,10 @@ func (s *Store) enqueue(b *Batch, data []byte) {
 	a.writing = true
 	a.mu.Unlock()
 	if !lead {
+		return
+	}
+	if apart {
+		a.wake <- struct{}{}
 		return
 	}
 	if s.writeRound() {

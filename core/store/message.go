@@ -56,6 +56,7 @@ type Batch struct {
 
 	next  *Batch // in the tail buffer's list
 	start time.Time
+	units int // messages, those of a unit counted as one
 }
 
 // refuse answers every message from i to j with a refusal, unless it was refused before.
