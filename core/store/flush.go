@@ -73,6 +73,7 @@ func (s *Store) maintainLoop() {
 			return
 		}
 		now = s.clock.Now()
+		s.residency.tick()
 		if now.Sub(thorough) >= thoroughInterval || s.dispatched.Load()-s.queuesFlushed.Load() >= thoroughBytes {
 			thorough = now
 			s.report("flush consume queues", s.flushQueues(0))

@@ -149,7 +149,7 @@ func (s *Store) bytes(pos message.Position, n int, seg *segment.Segment, end int
 	if err != nil {
 		return nil, nil, err
 	}
-	if end-int64(pos) <= hotBytes || v.Resident() {
+	if end-int64(pos) <= hotBytes || s.resident(v, end) {
 		all, err := v.Segment().Bytes()
 		if err != nil {
 			v.Release()

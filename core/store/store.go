@@ -58,6 +58,7 @@ type Store struct {
 	deleted    tombstones
 	app        appender
 	dispatcher dispatcher
+	residency  residency
 	scratch    sync.Pool // of *scratch
 	cold       sync.Pool // of *coldBytes
 	stats      counters
