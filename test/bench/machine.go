@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -123,26 +125,4 @@ func sumTicks(list ...string) (seconds float64, err error) {
 		seconds += v / 100
 	}
 	return seconds, nil
-}
-
-// anonymous returns the private memory of a process in bytes. Its resident memory holds the files it has mapped as well.
-func anonymous(pid int) int64 {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0
-	}
-	return parseAnonymous(string(b))
-}
-
-func parseAnonymous(status string) int64 {
-	_, rest, ok := strings.Cut(status, "\nRssAnon:")
-	if !ok {
-		return 0
-	}
-	f := strings.Fields(rest)
-	if len(f) == 0 {
-		return 0
-	}
-	n, _ := strconv.ParseInt(f[0], 10, 64)
-	return n << 10
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -103,6 +105,7 @@ func compareIn(ctx context.Context, p *plan, binary, parent string, jvm []string
 	b := &bench{binary: binary, dir: dir, jvm: jvm, log: func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, "%4.0fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}}
+	b.log("touched %d MiB of free memory, so that it costs nobody a first touch", touchMemory()>>20)
 	if slices.Contains(p.kinds, "java") {
 		if b.jars, err = javamq.Install(ctx, javamq.Server4); err != nil {
 			return fmt.Errorf("%w\n(--no-java measures weir alone)", err)
