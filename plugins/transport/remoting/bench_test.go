@@ -2,6 +2,7 @@ package remoting
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"runtime"
@@ -29,7 +30,7 @@ func skipFrames(tb testing.TB, nc net.Conn, buf []byte, n int) {
 			return
 		}
 		m, err := nc.Read(buf[have:])
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			tb.Fatal(err)
 		}
 		have += m
@@ -42,7 +43,7 @@ func benchSender() *fakeSender {
 	return s
 }
 
-// run sends total requests of one kind with a window of so many, in whole windows.
+// roundTrips writes a window of n requests and reads their answers, rounds times.
 func roundTrips(tb testing.TB, nc net.Conn, window []byte, n, rounds int, buf []byte) {
 	for range rounds {
 		if _, err := nc.Write(window); err != nil {

@@ -2,6 +2,7 @@ package remoting
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -142,21 +143,13 @@ func (p *peer) closed() {
 	p.tb.Helper()
 	for {
 		if _, err := p.tryRead(); err != nil {
-			var ne net.Error
-			if ok := asTimeout(err, &ne); ok {
+			var timeout net.Error
+			if errors.As(err, &timeout) && timeout.Timeout() {
 				p.tb.Fatal("the connection is still open")
 			}
 			return
 		}
 	}
-}
-
-func asTimeout(err error, ne *net.Error) bool {
-	n, ok := err.(net.Error)
-	if ok {
-		*ne = n
-	}
-	return ok && n.Timeout()
 }
 
 // frame encodes a request.

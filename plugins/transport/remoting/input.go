@@ -20,7 +20,7 @@ const (
 // input is what was read from one peer and not yet served. Memory follows what the peer has sent, never what it has
 // announced: it is at most the bytes received and 64 KiB.
 type input struct {
-	max  int // largest frame, with its length word
+	most int // largest frame, with its length word
 	pool *sync.Pool
 
 	buf    []byte
@@ -38,8 +38,8 @@ type chunks struct {
 	list [][]byte
 }
 
-func newInput(max int, pool *sync.Pool) *input {
-	return &input{max: max, pool: pool, buf: make([]byte, inputSmall)}
+func newInput(most int, pool *sync.Pool) *input {
+	return &input{most: most, pool: pool, buf: make([]byte, inputSmall)}
 }
 
 // newChunkPool returns the pool of chunks that the inputs of one endpoint share.
@@ -119,8 +119,8 @@ func (in *input) next() (frame []byte, err error) {
 		return nil, nil
 	}
 	length := int64(int32(binary.BigEndian.Uint32(b)))
-	if length < 4 || length > int64(in.max)-4 {
-		return nil, fmt.Errorf("a frame of %d bytes, want 4 to %d", length, in.max-4)
+	if length < 4 || length > int64(in.most)-4 {
+		return nil, fmt.Errorf("a frame of %d bytes, want 4 to %d", length, in.most-4)
 	}
 	if len(b) < 8 {
 		return nil, nil

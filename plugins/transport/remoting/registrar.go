@@ -47,7 +47,7 @@ func (r *registrar) Register(ctx context.Context, reg *transport.Registration, o
 	}
 	fill := func(h *wire.Header) {
 		h.Write(&wire.RegisterBrokerHeader{
-			BrokerName: reg.Broker, BrokerAddr: reg.BrokerIdentity.Addr, ClusterName: reg.Cluster, HAServerAddr: reg.HAAddr,
+			BrokerName: reg.Broker, BrokerAddr: reg.Addr, ClusterName: reg.Cluster, HAServerAddr: reg.HAAddr,
 			BrokerID: reg.ID, BodyCRC32: message.BodyCRC(body),
 		})
 	}

@@ -134,4 +134,4 @@ func (e *endpoint) appendAnswer(s *spool, h *wire.Header, body []byte, records *
 // lentRecords are records on their way from the store to the peer.
 type lentRecords struct{ transport.Records }
 
-func (l *lentRecords) release() { l.Records.Release() }
+func (l *lentRecords) release() { l.Release() }
