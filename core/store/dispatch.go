@@ -49,12 +49,19 @@ func (s *Store) dispatchLoop() {
 		case <-s.stop:
 			return
 		}
-		if err := s.dispatchAll(); err != nil {
+		err := s.dispatchAll()
+		if errors.Is(err, errStopped) {
+			return
+		}
+		if err != nil {
 			s.fail(err)
 			return
 		}
 	}
 }
+
+// errStopped says that the store was closed while entries could not be written.
+var errStopped = errors.New("stopped before all queue entries were written")
 
 // dispatchAll dispatches until it has reached the visible end or the store stops.
 func (s *Store) dispatchAll() error {
@@ -312,6 +319,9 @@ func (s *Store) commitEntriesLocked(wait bool) error {
 			i++
 			continue
 		}
+		if d.touched[i].Files().SyncErr() != nil { // it will never work again
+			return err
+		}
 		d.blocked = true
 		s.block(blockQueue, "queue entries could not be written: "+plain(err))
 		if !wait {
@@ -319,7 +329,7 @@ func (s *Store) commitEntriesLocked(wait bool) error {
 		}
 		s.report("write queue entries", err)
 		if !s.sleep(dispatchRetry) {
-			return fmt.Errorf("stopped before all queue entries were written: %w", err)
+			return fmt.Errorf("%w: %w", errStopped, err)
 		}
 	}
 	if d.blocked {

@@ -218,7 +218,16 @@ func (s *Store) close(ctx context.Context) error {
 	drained := s.drain(ctx)
 	close(s.stop)
 	close(s.stopWriter)
-	s.loops.Wait()
+	ended := make(chan struct{})
+	go func() {
+		s.loops.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done(): // somebody may still use the files: they and the lock go with the process
+		return fmt.Errorf("close store: the next start will recover: %w", errors.Join(drained, ctx.Err()))
+	}
 	err := errors.Join(drained, s.closeFiles())
 	if err = errors.Join(err, s.letGo()); err != nil {
 		return fmt.Errorf("close store: %w", err)
@@ -256,15 +265,8 @@ func (s *Store) drain(ctx context.Context) error {
 
 // closeFiles brings everything to the disk in an order in which each file is true when it gets there.
 func (s *Store) closeFiles() error {
-	s.app.mu.Lock()
-	fatal := s.app.fatal
-	busy := s.app.writing
-	s.app.mu.Unlock()
-	switch {
-	case fatal != nil:
-		return fmt.Errorf("the next start will recover: %w", fatal)
-	case busy:
-		return errors.New("the next start will recover: not everything was written")
+	if err := s.unfit(); err != nil {
+		return err
 	}
 	if err := s.flushLog(); err != nil {
 		return err
@@ -272,11 +274,8 @@ func (s *Store) closeFiles() error {
 	if err := s.dispatchAll(); err != nil {
 		return err
 	}
-	if err := s.flushQueues(0); err != nil {
+	if err := errors.Join(s.flushQueues(0), s.unfit()); err != nil {
 		return err
-	}
-	if s.app.fatal != nil {
-		return s.app.fatal
 	}
 	if err := s.log.DropFrom(s.committed.Load()); err != nil && s.committed.Load() > 0 {
 		return err
@@ -288,6 +287,20 @@ func (s *Store) closeFiles() error {
 		return err
 	}
 	return s.fs.SyncDir(s.dir)
+}
+
+// unfit says why the stop can't be a clean one.
+func (s *Store) unfit() error {
+	a := &s.app
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.fatal != nil:
+		return fmt.Errorf("the next start will recover: %w", a.fatal)
+	case a.writing:
+		return errors.New("the next start will recover: not everything was written")
+	}
+	return nil
 }
 
 // letGo closes all files and gives the lock back.

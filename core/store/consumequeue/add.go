@@ -116,6 +116,8 @@ func (q *Queue) begin(from message.Offset) error {
 			return err
 		}
 	}
+	q.flushMu.Lock()
+	defer q.flushMu.Unlock()
 	q.flushed.Store(int64(first))
 	q.min.Store(int64(from))
 	q.end.Store(int64(from))

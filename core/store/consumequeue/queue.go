@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"github.com/weirmq/weir/core/internal/vfs"
@@ -34,6 +35,8 @@ type Queue struct {
 	end     atomic.Int64 // behind the last offset that may be read
 	flushed atomic.Int64 // all entries below are on the disk
 	logEnd  atomic.Int64 // position behind the record of the last added entry, 0 when there is none
+
+	flushMu sync.Mutex // a flush, or a change of the end that isn't an addition
 
 	// Of the goroutine that adds:
 	next    message.Offset // end, with what is pending
@@ -137,6 +140,8 @@ func (q *Queue) Unflushed() int64 { return q.end.Load() - q.flushed.Load() }
 
 // Flush makes all entries below the end at the time of the call durable.
 func (q *Queue) Flush() error {
+	q.flushMu.Lock()
+	defer q.flushMu.Unlock()
 	from, to := q.flushed.Load(), q.end.Load()
 	if to <= from {
 		return nil
@@ -144,7 +149,7 @@ func (q *Queue) Flush() error {
 	if err := q.files.Datasync(from*message.EntrySize, to*message.EntrySize); err != nil {
 		return fmt.Errorf("flush queue %s: %w", q.key, err)
 	}
-	q.flushed.CompareAndSwap(from, to) // unless the queue was repaired meanwhile
+	q.flushed.Store(to)
 	return nil
 }
 

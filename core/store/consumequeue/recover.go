@@ -162,6 +162,8 @@ func (q *Queue) Finish(resync bool) error {
 	if err := q.zeroFrom(end); err != nil {
 		return fmt.Errorf("cut queue %s: %w", q.key, err)
 	}
+	q.flushMu.Lock()
+	defer q.flushMu.Unlock()
 	trusted := q.flushed.Swap(q.end.Load())
 	if !resync || trusted >= q.end.Load() {
 		return nil
@@ -196,6 +198,8 @@ func (q *Queue) zeroFrom(pos int64) error {
 
 // Reset removes all entries, for a queue that is made again from the log.
 func (q *Queue) Reset() error {
+	q.flushMu.Lock()
+	defer q.flushMu.Unlock()
 	q.pending = q.pending[:0]
 	q.setEmpty(0)
 	if err := q.files.DropFrom(0); err != nil {
