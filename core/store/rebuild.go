@@ -1,9 +1,12 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 
+	"github.com/weirmq/weir/core/internal/vfs"
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/store/consumequeue"
 )
@@ -67,6 +70,9 @@ func (r *rebuild) run() error {
 			return err
 		}
 	}
+	if err := r.syncDirs(); err != nil {
+		return err
+	}
 	for _, q := range r.s.queues.all() {
 		if err := q.Finish(r.resync); err != nil {
 			return err
@@ -74,6 +80,27 @@ func (r *rebuild) run() error {
 		if err := q.CorrectMin(message.Position(r.s.log.Min())); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// syncDirs makes the names of the queues' directories durable, which a process that died may not have done.
+func (r *rebuild) syncDirs() error {
+	if !r.resync {
+		return nil
+	}
+	root := filepath.Join(r.s.dir, consumequeue.DirName)
+	before := ""
+	for _, q := range r.s.queues.all() {
+		if topic := filepath.Join(root, q.key.Topic); topic != before {
+			before = topic
+			if err := r.s.fs.SyncDir(topic); err != nil && !errors.Is(err, vfs.ErrNotExist) {
+				return fmt.Errorf("flush the consume queues' directories: %w", err)
+			}
+		}
+	}
+	if err := r.s.fs.SyncDir(root); err != nil && !errors.Is(err, vfs.ErrNotExist) {
+		return fmt.Errorf("flush the consume queues' directories: %w", err)
 	}
 	return nil
 }

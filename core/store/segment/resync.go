@@ -1,9 +1,8 @@
 package segment
 
-import "path/filepath"
-
 // Resync is Datasync for bytes that an earlier process wrote and may not have synced before it died: the segments that
-// overlap [from, to) are synced whoever wrote them, and with DeferNames the names up to two directories above them too.
+// overlap [from, to) are synced whoever wrote them, and with DeferNames their names too. The directories above are the
+// owner's to sync.
 func (f *Files) Resync(from, to int64) error {
 	any := false
 	for _, s := range f.List() {
@@ -13,9 +12,8 @@ func (f *Files) Resync(from, to int64) error {
 		}
 	}
 	if any && f.opts.DeferNames {
-		parent := filepath.Dir(f.dir)
 		f.mu.Lock()
-		f.names = append(f.names, f.dir, parent, filepath.Dir(parent))
+		f.names = append(f.names, f.dir)
 		f.unsaved.Store(true)
 		f.mu.Unlock()
 	}
