@@ -26,7 +26,7 @@ func (l *logOptions) logger(w io.Writer, people bool) (*slog.Logger, error) {
 	if err := level.UnmarshalText([]byte(strings.ToUpper(l.level))); err != nil {
 		return nil, usage(fmt.Errorf("--log-level %q: want debug, info, warn or error", l.level))
 	}
-	opts := &slog.HandlerOptions{Level: level}
+	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: readable}
 	switch format := l.format; {
 	case format == "json", format == "auto" && !people:
 		return slog.New(slog.NewJSONHandler(w, opts)), nil
@@ -35,4 +35,12 @@ func (l *logOptions) logger(w io.Writer, people bool) (*slog.Logger, error) {
 	default:
 		return nil, usage(fmt.Errorf("--log-format %q: want text, json or auto", format))
 	}
+}
+
+// readable writes durations with their unit; JSON would have them as bare nanoseconds.
+func readable(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }

@@ -73,13 +73,12 @@ func (d *decoder) value(n *node, v reflect.Value, path string, f field) {
 	}
 }
 
-// structure decodes a section and calls its Validate when nothing in it was wrong.
+// structure decodes a section and calls its Validate. A value that could not be decoded has its default there.
 func (d *decoder) structure(n *node, v reflect.Value, path string) {
 	if n.kind != mapping {
 		d.fail(n.at, path, validChoices(keysOf(fieldsOf(v.Type()))), "is a section, not %s", n.kind)
 		return
 	}
-	before := len(d.errs)
 	fields := fieldsOf(v.Type())
 	for _, e := range n.entries {
 		f, ok := findField(fields, e.key)
@@ -93,9 +92,7 @@ func (d *decoder) structure(n *node, v reflect.Value, path string) {
 			d.places[p] = valueOrKey(e)
 		}
 	}
-	if len(d.errs) == before {
-		d.validate(v, path)
-	}
+	d.validate(v, path)
 }
 
 // valueOrKey points at the value on the key's line, or else at the key.
