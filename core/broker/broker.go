@@ -314,7 +314,7 @@ func (b *Broker) buildQueues(h *handler, compilers queue.CompilerMap) {
 	h.clients = queue.NewClients(queue.ClientSettings{
 		Config: qc, Clock: b.opts.Clock, Logger: b.log, Programs: h.programs, Groups: onDemand{h.groups},
 		EnsureRetryTopic: func(group string, c transport.GroupConfig, unit bool) error {
-			if message.CheckTopic(message.RetryTopic(group)) != nil {
+			if len(message.RetryTopic(group)) > message.MaxTopicLength {
 				return nil // a name so long can be a group, but have no retry topic, in RocketMQ as well
 			}
 			_, err := h.topics.EnsureRetry(group, c.RetryQueues, unit)

@@ -49,7 +49,8 @@ func (p *sendProperties) delayed() bool {
 // refuseUnsupported refuses what must never be delivered as an ordinary message. A message in a retry topic is delivered
 // at once whatever its level; that of a client older than 4.6.1 may still say that it was transactional once.
 func (p *sendProperties) refuseUnsupported(s *transport.Send, retry bool) error {
-	if p.transaction && !(s.ReconsumeTimes > 0 && p.delayed()) || hidden(s.SysFlag) {
+	again := s.ReconsumeTimes > 0 && p.delayed()
+	if p.transaction && !again || hidden(s.SysFlag) {
 		return &message.Error{Code: message.NoPermission, Remark: "transactional messages are not enabled on this broker yet"}
 	}
 	if !retry && p.delayed() {

@@ -140,8 +140,8 @@ func newStore(ctx context.Context, o Options) *Store {
 // DefaultDelayLevels returns RocketMQ's 18 levels: 1s 5s 10s 30s 1m 2m … 10m 20m 30m 1h 2h.
 func DefaultDelayLevels() []time.Duration {
 	levels := []time.Duration{time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second}
-	for m := time.Duration(1); m <= 10; m++ {
-		levels = append(levels, m*time.Minute)
+	for m := 1; m <= 10; m++ {
+		levels = append(levels, time.Duration(m)*time.Minute)
 	}
 	return append(levels, 20*time.Minute, 30*time.Minute, time.Hour, 2*time.Hour)
 }

@@ -105,13 +105,13 @@ func TestReadWriteTruncate(t *testing.T) {
 		must(t, err)
 		buf := make([]byte, 10)
 		n, err := f.ReadAt(buf, 0)
-		if n != 8 || err != io.EOF || !bytes.Equal(buf[:n], []byte("\x00\x00\x00\x00\x00end")) {
+		if n != 8 || !errors.Is(err, io.EOF) || !bytes.Equal(buf[:n], []byte("\x00\x00\x00\x00\x00end")) {
 			t.Fatalf("read %d %q, %v", n, buf[:n], err)
 		}
 		if n, err := f.ReadAt(buf[:3], 5); n != 3 || err != nil {
 			t.Fatalf("read to the end: %d, %v", n, err)
 		}
-		if n, err := f.ReadAt(buf, 8); n != 0 || err != io.EOF {
+		if n, err := f.ReadAt(buf, 8); n != 0 || !errors.Is(err, io.EOF) {
 			t.Fatalf("read at the end: %d, %v", n, err)
 		}
 		must(t, f.Truncate(6))

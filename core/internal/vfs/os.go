@@ -3,6 +3,7 @@
 package vfs
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -167,7 +168,7 @@ func (o *osFile) control(op string, call func(fd int) error) error {
 	var callErr error
 	err = conn.Control(func(fd uintptr) {
 		for {
-			if callErr = call(int(fd)); callErr != unix.EINTR {
+			if callErr = call(int(fd)); !errors.Is(callErr, unix.EINTR) {
 				return
 			}
 		}
