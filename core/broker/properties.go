@@ -1,6 +1,9 @@
 package broker
 
 import (
+	"fmt"
+	"strconv"
+
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/transport"
 )
@@ -36,14 +39,18 @@ func scanProperties(p message.Properties) sendProperties {
 
 // delayed says whether a delay level above 0 is asked for.
 func (p *sendProperties) delayed() bool {
-	level := 0
-	for _, c := range p.delay {
-		if c < '0' || c > '9' {
-			return false
-		}
-		level = min(level*10+int(c-'0'), 1<<20)
+	level, ok := p.delayLevel()
+	return ok && level > 0
+}
+
+// delayLevel returns the delay level that is asked for, 0 without one. It reads numbers as Java does; what is none can't
+// be stored, as the level decides where to.
+func (p *sendProperties) delayLevel() (level int, ok bool) {
+	if len(p.delay) == 0 {
+		return 0, true
 	}
-	return level > 0
+	n, err := strconv.ParseInt(string(p.delay), 10, 32)
+	return int(n), err == nil
 }
 
 // refuseUnsupported refuses what must never be delivered as an ordinary message. A message in a retry topic is delivered
@@ -52,6 +59,9 @@ func (p *sendProperties) refuseUnsupported(s *transport.Send, retry bool) error 
 	again := s.ReconsumeTimes > 0 && p.delayed()
 	if p.transaction && !again || hidden(s.SysFlag) {
 		return &message.Error{Code: message.NoPermission, Remark: "transactional messages are not enabled on this broker yet"}
+	}
+	if _, ok := p.delayLevel(); !ok {
+		return &message.Error{Code: message.SystemError, Remark: fmt.Sprintf("property DELAY is %q, which is not a number", p.delay)}
 	}
 	if !retry && p.delayed() {
 		return &message.Error{Code: message.MessageIllegal, Remark: "delayed messages (property DELAY) are not enabled on this broker yet"}
