@@ -34,6 +34,6 @@ const (
 	PullCommitOffset int32 = 0x1  // commit the offset that the pull carries
 	PullSuspend      int32 = 0x2  // hold the pull when nothing is new
 	PullSubscription int32 = 0x4  // the pull brings its own subscription
-	PullClassFilter  int32 = 0x8  // filter class mode: everything matches
+	PullClassFilter  int32 = 0x8  // filter class mode; a broker ignores it, what counts is the subscription's classFilterMode
 	PullLite         int32 = 0x10 // lite pull consumer
 )

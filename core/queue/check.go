@@ -44,9 +44,6 @@ func refusal(code message.Code, format string, args ...any) *message.Error {
 
 // ownProgram compiles the expression that the pull brings along.
 func (p *Pulls) ownProgram(ctx context.Context, r *transport.Pull) (*program, *message.Error) {
-	if r.ClassFilter {
-		return nil, nil
-	}
 	prog, err := p.set.Programs.get(ctx, r.Expression)
 	if err == nil {
 		return prog, nil
@@ -78,10 +75,6 @@ func (p *Pulls) groupProgram(r *transport.Pull, cfg transport.GroupConfig) (*pro
 	}
 	if s.fault != nil {
 		return nil, s.refusal()
-	}
-	if r.ClassFilter && s.prog != nil {
-		s.prog.release()
-		return nil, nil
 	}
 	return s.prog, nil
 }

@@ -291,7 +291,7 @@ func (s *scenario) expire(a args) {
 	}
 }
 
-// pull TOPIC QUEUE client=C group=G offset=N [max=N] [bytes=N] [hold=15s] [commit=N] [expr=TEXT[:TYPE]] [version=N] [classfilter=on]
+// pull TOPIC QUEUE client=C group=G offset=N [max=N] [bytes=N] [hold=15s] [commit=N] [expr=TEXT[:TYPE]] [version=N]
 func (s *scenario) pull(a args) []string {
 	s.order++
 	name := fmt.Sprintf("pull %d", s.order)
@@ -300,7 +300,6 @@ func (s *scenario) pull(a args) []string {
 		Caller: transport.Caller{Session: s.client(cmp.Or(a.set["client"], "c1"))}, Reply: &s.answers,
 		Group: cmp.Or(a.set["group"], "g"), Topic: q.Topic, QueueID: q.ID, Offset: message.Offset(a.int("offset", 0)),
 		MaxNum: int32(a.int("max", 32)), MaxBytes: int32(a.int("bytes", 0)), SubVersion: a.int("version", 0),
-		ClassFilter: a.set["classfilter"] != "",
 	}
 	if _, ok := a.set["commit"]; ok {
 		p.Commit, p.CommitOffset = true, message.Offset(a.int("commit", 0))

@@ -27,16 +27,14 @@ type Pull struct {
 	Caller Caller
 	Reply  PullReply
 
-	Group    string
-	Topic    string
-	QueueID  message.QueueID
-	Offset   message.Offset
-	MaxNum   int32 // most messages wanted; 0 acts as 1, negative is an error
-	MaxBytes int32 // most bytes wanted, 0 for the broker's own limit
-	Commit   bool  // CommitOffset is to be committed for the group
-	Suspend  bool  // the pull may be held until there is a message
-	// ClassFilter asks for everything: the client filters with a class of its own.
-	ClassFilter     bool
+	Group           string
+	Topic           string
+	QueueID         message.QueueID
+	Offset          message.Offset
+	MaxNum          int32 // most messages wanted; 0 acts as 1, negative is an error
+	MaxBytes        int32 // most bytes wanted, 0 for the broker's own limit
+	Commit          bool  // CommitOffset is to be committed for the group
+	Suspend         bool  // the pull may be held until there is a message
 	CommitOffset    message.Offset
 	SuspendTimeout  time.Duration
 	HasSubscription bool // Expression is the pull's own; else the group's heartbeat says what is wanted

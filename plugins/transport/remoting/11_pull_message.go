@@ -66,7 +66,6 @@ func (p *pull) read(r *request) error {
 	p.Commit = f.SysFlag&message.PullCommitOffset != 0
 	p.Suspend = f.SysFlag&message.PullSuspend != 0
 	p.HasSubscription = f.SysFlag&message.PullSubscription != 0
-	p.ClassFilter = f.SysFlag&message.PullClassFilter != 0
 	most, err := r.h.OptInt32("maxMsgBytes", 0) // of 5.x
 	p.MaxBytes = max(most, 0)
 	return err

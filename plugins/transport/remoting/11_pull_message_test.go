@@ -38,7 +38,7 @@ func TestPullIsAnsweredWithRecords(t *testing.T) {
 				}
 				got := puller.pulls()[0]
 				if got.Group != "cg" || got.Topic != "T" || got.QueueID != 1 || got.Offset != 5 || got.MaxNum != 32 || !got.Commit ||
-					!got.Suspend || got.HasSubscription || got.ClassFilter || got.CommitOffset != 4 || got.SuspendTimeout != 15*time.Second ||
+					!got.Suspend || got.HasSubscription || got.CommitOffset != 4 || got.SuspendTimeout != 15*time.Second ||
 					got.SubVersion != 7 || got.Expression != (filter.Expression{Type: "TAG"}) || got.MaxBytes != 0 {
 					t.Errorf("pull %+v", got)
 				}

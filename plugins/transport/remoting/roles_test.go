@@ -78,7 +78,7 @@ func (a *allRoles) Return(_ context.Context, r *transport.Return) {
 
 func (a *allRoles) Pull(_ context.Context, p *transport.Pull) {
 	a.note("Puller.Pull", map[string]any{"group": p.Group, "topic": p.Topic, "queue": p.QueueID, "offset": p.Offset, "max": p.MaxNum,
-		"bytes": p.MaxBytes, "commit": p.Commit, "suspend": p.Suspend, "class": p.ClassFilter, "commitOffset": p.CommitOffset,
+		"bytes": p.MaxBytes, "commit": p.Commit, "suspend": p.Suspend, "commitOffset": p.CommitOffset,
 		"hold": p.SuspendTimeout.String(), "own": p.HasSubscription, "expression": p.Expression, "version": p.SubVersion})
 	p.Code, p.Remark, p.NextBeginOffset, p.MaxOffset = message.Success, "FOUND", 1, 2
 	p.Records.Add([]byte("record"), 1, nil)
