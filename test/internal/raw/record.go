@@ -92,7 +92,8 @@ func host(ipv6 int) int {
 	return 8
 }
 
-func decodeRecords(b []byte) ([]*Record, error) {
+// DecodeRecords reads records that follow each other.
+func DecodeRecords(b []byte) ([]*Record, error) {
 	var all []*Record
 	for len(b) > 0 {
 		rec, err := decodeRecord(b)

@@ -168,7 +168,7 @@ func (c *Conn) Pull(ctx context.Context, group, topic string, queue int, offset 
 		}
 	}
 	if f.Code == Success {
-		p.Records, err = decodeRecords(f.Body)
+		p.Records, err = DecodeRecords(f.Body)
 	}
 	return p, err
 }
