@@ -17,6 +17,7 @@ import (
 type pull struct {
 	transport.Pull
 	c      *conn
+	oneway bool // nobody wants the answer
 	fields wire.PullHeader
 	reply  wire.PullReply
 	answer wire.Header
@@ -40,7 +41,7 @@ func servePull(ctx context.Context, r *request) ([]byte, error) {
 			c.out.endPull()
 		}
 	}()
-	p.c, p.Reply = c, p
+	p.c, p.oneway, p.Reply = c, r.h.IsOneway(), p
 	p.Caller = r.caller
 	p.Token = sendToken(&r.h)
 	c.e.h.Puller.Pull(ctx, &p.Pull)
@@ -81,7 +82,7 @@ func (p *pull) PullDone(*transport.Pull) {
 	c := p.c
 	s := c.out.begin()
 	c.out.pulls--
-	if s == nil {
+	if s == nil || p.oneway {
 		c.out.end()
 		p.Records.Release()
 		p.rest(c.e)
@@ -138,7 +139,7 @@ func (p *pull) release() {
 func (p *pull) rest(e *endpoint) {
 	records := p.Records
 	p.Pull = transport.Pull{Records: records}
-	p.c, p.fields = nil, wire.PullHeader{}
+	p.c, p.oneway, p.fields = nil, false, wire.PullHeader{}
 	e.pools.pulls.Put(p)
 }
 
