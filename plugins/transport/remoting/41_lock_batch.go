@@ -15,6 +15,9 @@ func serveLock(ctx context.Context, r *request) ([]byte, error) {
 	if err := wire.ParseBody(r.body, &x); err != nil {
 		return nil, err
 	}
+	if x.ConsumerGroup == "" || x.ClientID == "" {
+		return nil, refuse(message.SystemError, "a lock needs a consumerGroup and a clientId to belong to")
+	}
 	got, err := r.c.e.h.Locker.Lock(ctx, &r.caller, x.ConsumerGroup, x.ClientID, coreQueues(x.MQSet))
 	if err != nil {
 		return nil, err
