@@ -58,13 +58,13 @@ func (f Finding) String() string {
 }
 
 func without(text, other string) string {
-	known := map[string]bool{}
+	known := map[string]int{}
 	for _, line := range strings.Split(other, "\n") {
-		known[line] = true
+		known[line]++
 	}
 	var lines []string
 	for _, line := range strings.Split(text, "\n") {
-		if known[line] {
+		if known[line]--; known[line] >= 0 {
 			continue
 		}
 		if len(line) > clipped {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -267,14 +268,18 @@ func (r *runner) inbox(c *conn) string {
 	return strings.Join(list, "\n")
 }
 
+var variable = regexp.MustCompile(`\$\w+`)
+
 func (r *runner) expand(s string) string {
 	if !strings.Contains(s, "$") {
 		return s
 	}
-	for name, value := range r.vars {
-		s = strings.ReplaceAll(s, "$"+name, value)
-	}
-	return s
+	return variable.ReplaceAllStringFunc(s, func(name string) string {
+		if value, ok := r.vars[name[1:]]; ok {
+			return value
+		}
+		return name
+	})
 }
 
 func (r *runner) fields(q *request) map[string]string {
