@@ -2,10 +2,13 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/weirmq/weir/core/internal/vfs"
@@ -67,8 +70,12 @@ func verifySurvivor(t *testing.T, what string, fsys vfs.FS, cfg Config, acked []
 	defer s.Close(context.Background())
 	found := map[message.QueueKey][]message.Record{}
 	for _, key := range s.Queues() {
-		recs := read(t, s, key, 0)
+		first, _, _ := s.Bounds(key)
+		recs := append(make([]message.Record, first), read(t, s, key, first)...) // nil where deleted
 		for i, rec := range recs {
+			if rec == nil {
+				continue
+			}
 			if rec.QueueOffset() != message.Offset(i) || rec.QueueID() != key.ID || string(rec.Topic()) != key.Topic {
 				t.Fatalf("%s: %v: record %d of %s@%d at offset %d", what, key, rec.QueueOffset(), rec.Topic(), rec.QueueID(), i)
 			}
@@ -76,11 +83,14 @@ func verifySurvivor(t *testing.T, what string, fsys vfs.FS, cfg Config, acked []
 		found[key] = recs
 	}
 	for _, m := range acked {
+		if m.pos < s.Begin() {
+			continue
+		}
 		recs := found[m.key]
 		if int(m.at) >= len(recs) {
 			t.Fatalf("%s: %v has %d messages, acknowledged offset %d at %d is lost", what, m.key, len(recs), m.at, m.pos)
 		}
-		if rec := recs[m.at]; rec.Position() != m.pos || string(rec.Body()) != m.body {
+		if rec := recs[m.at]; rec == nil || rec.Position() != m.pos || string(rec.Body()) != m.body {
 			t.Fatalf("%s: %v offset %d is %q at %d, want %q at %d", what, m.key, m.at, rec.Body(), rec.Position(), m.body, m.pos)
 		}
 	}
@@ -251,4 +261,70 @@ func TestReadableAfterKillIsDurable(t *testing.T) {
 			verifySurvivor(t, name, left.CrashClone(c), cfg, seen)
 		}
 	})
+}
+
+// An error at any operation of recovery loses nothing: the next start without errors has everything.
+func TestFaultWhileRecovering(t *testing.T) {
+	cfg := tinyConfig(FlushSync)
+	mem, l := damagedStore(t, cfg, false)
+	mem.Remove("/store/checkpoint")
+	mem.Remove("/store/weir/flushed")
+	failed := 0
+	for n := int64(1); ; n++ {
+		left := mem.KillClone()
+		var calls atomic.Int64
+		fsys := errorfs.Wrap(left, func(op errorfs.Op) error {
+			switch op.Kind {
+			case errorfs.Lock, errorfs.Close, errorfs.Stat:
+				return nil
+			}
+			if calls.Add(1) == n {
+				return syscall.EIO
+			}
+			return nil
+		})
+		s, err := Open(context.Background(), Options{FS: fsys, Dir: "/store", Config: cfg})
+		if err == nil {
+			s.letGo()
+		} else if failed++; !errors.Is(err, syscall.EIO) {
+			t.Fatalf("call %d: %v", n, err)
+		}
+		verifySurvivor(t, fmt.Sprintf("error in call %d", n), left, cfg, l.snapshot())
+		if calls.Load() < n {
+			break
+		}
+	}
+	t.Logf("%d failed starts", failed)
+}
+
+// A crash while segments and entry files are being deleted loses only what was to be deleted.
+func TestCrashWhileExpiring(t *testing.T) {
+	cfg := tinyConfig(FlushSync)
+	mem, l := damagedStore(t, cfg, true)
+	seed, armed := uint64(7000), false
+	acked := l.snapshot()
+	fsys := errorfs.Wrap(mem, func(op errorfs.Op) error {
+		switch op.Kind {
+		case errorfs.Write, errorfs.Datasync, errorfs.SyncDir, errorfs.Create, errorfs.Remove:
+			if armed {
+				seed++
+				name := fmt.Sprintf("seed %d, before %v %s", seed, op.Kind, op.Path)
+				verifySurvivor(t, "kill, "+name, mem.KillClone(), cfg, acked)
+				verifySurvivor(t, "power cut, "+name, mem.CrashClone(vfs.RandomCrash(seed)), cfg, acked)
+			}
+		}
+		return nil
+	})
+	s := openTest(t, fsys, "/store", cfg)
+	armed = true
+	for range 3 {
+		if err := s.deleteExpired(s.clock.Now(), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	armed = false
+	if s.Begin() == 0 {
+		t.Fatal("nothing was deleted")
+	}
+	verifySurvivor(t, "afterwards", mem.KillClone(), cfg, acked)
 }

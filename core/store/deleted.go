@@ -59,6 +59,13 @@ func (t *tombstones) changed() bool {
 	return t.dirty
 }
 
+// touch says that what there is must be saved.
+func (t *tombstones) touch() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dirty = true
+}
+
 // lines returns a line for each topic with records at or behind position begin, and forgets the others.
 func (t *tombstones) lines(begin int64) []string {
 	t.mu.Lock()
@@ -106,10 +113,7 @@ func (s *Store) DeleteTopic(topic string) error {
 		q.dropped.Store(true)
 	}
 	s.app.mu.Unlock()
-	if err := s.writeDeleted(); err != nil {
-		return fmt.Errorf("delete topic %s: %w", topic, err)
-	}
-	var errs []error
+	errs := []error{s.writeDeleted()} // when that fails it is tried again later
 	for _, q := range queues {
 		err := q.Reset()
 		if err == nil {
@@ -134,10 +138,14 @@ func (s *Store) removeDir(path string) error {
 // writeDeleted saves the deleted topics, without those whose records are all gone.
 func (s *Store) writeDeleted() error {
 	lines := s.deleted.lines(s.log.Min())
-	if err := vfs.MkdirAllSync(s.fs, filepath.Join(s.dir, WeirDir)); err != nil {
-		return err
+	err := vfs.MkdirAllSync(s.fs, filepath.Join(s.dir, WeirDir))
+	if err == nil {
+		err = vfs.WriteFileAtomic(s.fs, s.deletedPath(), []byte(deletedHeader+"\n"+strings.Join(lines, "")))
 	}
-	return vfs.WriteFileAtomic(s.fs, s.deletedPath(), []byte(deletedHeader+"\n"+strings.Join(lines, "")))
+	if err != nil {
+		s.deleted.touch()
+	}
+	return err
 }
 
 // readDeleted reads what writeDeleted has written.

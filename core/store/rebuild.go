@@ -111,7 +111,8 @@ func (r *rebuild) walk(from int64) error {
 		return err
 	}
 	if end < r.end {
-		return fmt.Errorf("rebuild consume queues: the commit log is damaged at position %d: %w", end, stopped)
+		return &DamageError{Path: r.s.log.Find(end).Path(), Position: message.Position(end),
+			What: fmt.Sprintf("is damaged (%v)", stopped)}
 	}
 	return r.commit()
 }
@@ -126,16 +127,20 @@ func (r *rebuild) record(rec message.Record) error {
 		return nil
 	}
 	at := rec.QueueOffset()
-	if !r.filling && q.Empty() && at > 0 && r.from > r.s.log.Min() {
-		r.gaps[q] = r.s.log.Min() // where are its first ones?
+	if at < 0 || at > offsetMax {
+		r.leaveOut(q, numbered{e, at})
 		return nil
 	}
-	switch q.Add(e, at) {
+	outcome := consumequeue.Gap
+	if begins := q.Empty() && at > 0 && at != q.Next(); !begins { // else, where are its first ones?
+		outcome = q.Add(e, at)
+	}
+	switch outcome {
 	case consumequeue.Known:
 		return nil
 	case consumequeue.Gap:
 		if !r.filling {
-			r.gaps[q] = int64(q.LogEnd())
+			r.gaps[q] = int64(q.LogEnd()) // 0 without entries
 			return nil
 		}
 		if added, err := r.bridge(q, numbered{e, at}); err != nil || !added {
@@ -198,7 +203,7 @@ func (r *rebuild) bridge(q *queue, n numbered) (bool, error) {
 func (r *rebuild) skip(q *queue, n numbered) error {
 	r.s.logger.Warn("a queue lacks records in the commit log", slog.Any("queue", q.Key()), slog.Any("from", q.Next()),
 		slog.Any("to", n.at))
-	if int64(q.LogEnd()) <= r.s.log.Min() || n.at-q.Next() > bridgeMax {
+	if q.Empty() || int64(q.LogEnd()) <= r.s.log.Min() || n.at-q.Next() > bridgeMax {
 		return r.again(q, n)
 	}
 	q.Fill(n.at, n.Position)
@@ -206,8 +211,14 @@ func (r *rebuild) skip(q *queue, n numbered) error {
 	return nil
 }
 
-// bridgeMax is how many missing entries of a queue are made up for.
-const bridgeMax = 1 << 20
+// offsetMax is the largest queue offset that is believed; its file name is far from overflowing.
+const offsetMax = 1 << 55
+
+// How many missing entries of a queue are made up for: when two numbers agree, and when there is only one.
+const (
+	bridgeMax = 64 << 10
+	loneMax   = 1 << 10
+)
 
 func (r *rebuild) leaveOut(q *queue, n numbered) {
 	r.s.logger.Error("a record has a wrong queue offset and is left out of its queue", slog.Any("queue", q.Key()),
@@ -220,7 +231,7 @@ func (r *rebuild) settle() error {
 		n, ok := r.suspects[q]
 		switch {
 		case !ok || n.at < q.Next():
-		case n.at-q.Next() > bridgeMax:
+		case n.at-q.Next() > loneMax && !q.Empty():
 			r.leaveOut(q, n)
 		default:
 			if err := r.skip(q, n); err != nil {

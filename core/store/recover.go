@@ -21,6 +21,8 @@ type findings struct {
 	note     note
 	check    checkpoint
 	keys     []message.QueueKey
+	queues   int64 // with entries, and
+	entries  int64 // the sum of their ends; after a clean stop
 	from     int64 // where the walk through the log began: all before is flushed and dispatched
 	end      int64 // where valid records end
 	cause    error // why they end there; nil at the end of the files
@@ -139,8 +141,10 @@ func (s *Store) inspectQueues(f *findings, log *segment.Files) (behind int64, er
 			return 0, err
 		}
 		if !f.unclean {
-			if _, err = q.RecoverAll(prober(log, key)); err == nil {
-				behind = max(behind, int64(q.LogEnd()))
+			_, err = q.RecoverAll(prober(log, key))
+			behind = max(behind, int64(q.LogEnd()))
+			if _, end := q.Bounds(); end > 0 {
+				f.queues, f.entries = f.queues+1, f.entries+int64(end)
 			}
 		}
 		if err = errors.Join(err, q.Close()); err != nil {
@@ -177,10 +181,21 @@ func walkStart(log *segment.Files, f *findings, behind int64) int64 {
 	if f.noted && f.note.queued >= log.Min() && f.note.queued <= log.End() {
 		from = max(from, f.note.queued)
 	}
+	if f.miscounted(behind) {
+		from = log.Min()
+	}
 	if !f.unclean && behind < from {
 		from = behind
 	}
 	return max(from, log.Min())
+}
+
+// miscounted says that after a clean stop of ours the queues don't have the entries that were counted then. Nobody has
+// appended since, and there are as many queues, so some lack entries: all of the log is to be dispatched again. With
+// fewer queues a Java broker may have deleted a topic, whose messages must not come back.
+func (f *findings) miscounted(behind int64) bool {
+	return !f.unclean && f.noted && f.note.clean && behind <= f.note.flushed &&
+		f.queues == f.note.queues && f.entries != f.note.entries
 }
 
 // thirdLast is where RocketMQ begins after a clean stop.
@@ -268,17 +283,21 @@ func (s *Store) judge(log *segment.Files, f *findings) error {
 		What: what, Note: s.notePath()}
 }
 
-// DamageError says that a part of the log which was on the disk is missing or damaged. Nothing was changed.
+// DamageError says that a part of the log which was on the disk is missing or damaged. The log was not changed.
 type DamageError struct {
 	Path     string           // the segment, or the log's directory
 	Position message.Position // where good records end
-	Flushed  message.Position // up to where they were on the disk
-	What     string
-	Note     string // the file that says so
+	What     string           // is wrong there
+	Flushed  message.Position // up to where they were on the disk, and
+	Note     string           // the file that says so; empty when queues were to be made again from the log
 }
 
 // Error names file and position and says what an operator can do.
 func (e *DamageError) Error() string {
+	if e.Note == "" {
+		return fmt.Sprintf("make consume queues again from the commit log: %s %s at position %d; restore the file from a "+
+			"backup or a replica", e.Path, e.What, e.Position)
+	}
 	return fmt.Sprintf("open commit log: %s %s at position %d, but everything up to position %d had been flushed; "+
 		"nothing was changed: restore the file from a backup or a replica, or, to give up what is behind position %d, "+
 		"remove %s and start again", e.Path, e.What, e.Position, e.Flushed, e.Position, e.Note)

@@ -84,8 +84,12 @@ func (s *Store) deleteExpired(now time.Time, force bool) error {
 	}
 	n, err := s.log.RemoveBefore(to)
 	if n > 0 {
-		s.logger.Info("commit log segments deleted", slog.Int("segments", n), slog.Int64("begin", s.log.Min()),
-			slog.Bool("not_expired", force))
+		level := slog.LevelInfo
+		if force {
+			level = slog.LevelWarn // the disk is so full that messages go before their time
+		}
+		s.logger.Log(s.background, level, "commit log segments deleted", slog.Int("segments", n),
+			slog.Int64("begin", s.log.Min()), slog.Bool("before_their_time", force))
 	}
 	if err != nil {
 		return err

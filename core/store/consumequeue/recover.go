@@ -17,8 +17,8 @@ type Probe func(at message.Offset, e message.Entry) bool
 // pages, and changes nothing on the disk. It is called once, after Open and before anything else.
 //
 // Entries below cut have to be complete on the disk; what is behind them may be anything. The last entry is shown
-// to probe. When it is wrong the entries are walked one by one, and when that doesn't help either the queue is
-// left without entries and ok is false: it has to be made again from the log.
+// to probe. When it is wrong the entries are walked one by one. When that doesn't help either, or good entries follow
+// behind a bad one, the queue is left without entries and ok is false: it has to be made again from the log.
 //
 // What is behind the end stays in the files for Add to compare with: an entry that is there and right is not written
 // again. Finish removes the rest.
@@ -31,13 +31,47 @@ func (q *Queue) Recover(cut message.Position, probe Probe) (ok bool, err error) 
 		return false, err
 	}
 	found, err := q.adopt(lo, n, probe)
-	if found || err != nil {
-		return found, err
-	}
-	if n, err = q.walk(lo, hi, cut); err != nil {
+	if err != nil {
 		return false, err
 	}
-	return q.adopt(lo, n, probe)
+	if !found {
+		if n, err = q.walk(lo, hi, cut); err != nil {
+			return false, err
+		}
+		if found, err = q.adopt(lo, n, probe); err != nil || !found {
+			return false, err
+		}
+	}
+	hole, err := q.hole(n, hi, cut)
+	if hole || err != nil {
+		q.setEmpty(lo)
+		return false, err
+	}
+	return true, nil
+}
+
+// near is how many entries behind the end are looked at one by one for a hole.
+const near = 256
+
+// hole says whether good entries below cut follow behind n, so that n is not the end but damaged. It looks at the entries
+// near n and then at ever greater distances.
+func (q *Queue) hole(n, hi message.Offset, cut message.Position) (bool, error) {
+	before := message.Position(q.logEnd.Load())
+	for step := message.Offset(1); n+step < hi; {
+		e, ok, err := q.raw(n + step)
+		if err != nil {
+			return false, err
+		}
+		if ok && valid(e) && e.Position >= before && e.Position < cut {
+			return true, nil
+		}
+		if step < near {
+			step++
+		} else {
+			step *= 2
+		}
+	}
+	return false, nil
 }
 
 // RecoverAll is Recover after a clean stop: every entry is taken.
