@@ -36,7 +36,7 @@
 // # Files to read
 //
 // append.go, tail.go and commit.go are the way in; dispatch.go makes it readable; read.go is the way out; recover.go
-// opens what a crash left.
+// and rebuild.go open what a crash left.
 //
 // # Locks
 //
@@ -45,4 +45,5 @@
 //	dispatcher.mu  one round of dispatch, or the removal of a topic
 //	appender.mu    positions, queue offsets, the tail buffer
 //	queueTable.mu  which queues there are
+//	tombstones.mu  which topics were deleted, and where
 package store
