@@ -55,6 +55,7 @@ func newConn(e *endpoint, nc net.Conn) *conn {
 	}
 	c.ctx, c.cancel = context.WithCancel(e.ctx)
 	c.out.init(nc, e.cfg.WriteTimeout, int(e.cfg.WriteQueue), c.shut)
+	c.out.active, c.out.now = &c.active, &e.now
 	c.in = newInput(int(e.cfg.MaxFrame), e.pools.chunks)
 	c.active.Store(e.now.Load())
 	return c

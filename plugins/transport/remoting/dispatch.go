@@ -79,18 +79,25 @@ func (c *conn) serveFrame(frame []byte, more bool) error {
 	case !ok:
 		c.refuseCode(r)
 	case rt.inline:
+		if r.h.Code == wire.CodeHeartbeat { // may create topics, and wait for name servers to know them
+			c.letOut(more)
+		}
 		r.begin(c, body)
 		c.guard(r, rt.serve)
 	default:
-		if more {
-			// What is already answered mustn't wait for this.
-			c.out.uncork()
-			c.out.flush()
-			c.out.cork()
-		}
+		c.letOut(more)
 		c.serveApart(frame, rt.serve)
 	}
 	return nil
+}
+
+// letOut writes what is already answered and would have to wait for what comes now.
+func (c *conn) letOut(more bool) {
+	c.out.uncork()
+	c.out.flush()
+	if more {
+		c.out.cork()
+	}
 }
 
 // refuseCode answers a request that isn't served here. RocketMQ answers it even when it came one-way, and so do we:

@@ -3,6 +3,7 @@ package remoting
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,6 +19,8 @@ type output struct {
 	limit   int           // pending bytes beyond which the connection isn't read
 	wake    chan struct{} // hands front, and with it writing, to the writer goroutine
 	broken  func(error)   // called, without mu, when a write fails
+	active  *atomic.Int64 // set to now when something was written
+	now     *atomic.Int64
 
 	// Owned by whoever has set writing.
 	front *spool
@@ -40,6 +43,7 @@ type output struct {
 	pulls     int // unanswered pulls
 }
 
+// init prepares the output of a connection.
 func (o *output) init(nc net.Conn, timeout time.Duration, limit int, broken func(error)) {
 	o.sock = newSocket(nc)
 	o.timeout, o.limit, o.broken = timeout, limit, broken
@@ -181,6 +185,9 @@ func (o *output) wrote(n int) {
 
 func (o *output) wroteLocked(n int) {
 	o.pending -= n
+	if n > 0 {
+		o.active.Store(o.now.Load())
+	}
 	if o.waiting {
 		o.room.Broadcast()
 	}

@@ -134,8 +134,11 @@ func (e *endpoint) Addr() net.Addr {
 	return e.listeners[0].Addr()
 }
 
-// Stop stops listening and reading, lets answers that are under way out, and closes all connections, at the latest when
-// ctx is done.
+// drainMax is how long Stop waits for answers that are under way and for peers to take them.
+const drainMax = 5 * time.Second
+
+// Stop stops listening and reading, lets answers that are under way out for a few seconds, and closes all connections,
+// at the latest when ctx is done.
 func (e *endpoint) Stop(ctx context.Context) error {
 	e.mu.Lock()
 	e.stopped = true
@@ -148,8 +151,11 @@ func (e *endpoint) Stop(ctx context.Context) error {
 	}
 	e.mu.Unlock()
 
+	drain := e.set.Clock.NewTimer(drainMax)
+	defer drain.Stop()
 	select {
 	case <-waited(&e.served):
+	case <-drain.C():
 	case <-ctx.Done():
 	}
 	e.cancel()
