@@ -179,6 +179,7 @@ func (b *batch) fail(remark string) {
 			var h wire.Header
 			h.Reply(&wire.Header{Opaque: opaque, Type: t}, int32(message.SystemError))
 			h.SetRemark(remark)
+			h.SetTrace(b.c.e.cfg.Region, b.c.e.cfg.Trace)
 			b.c.e.appendAnswer(s, &h, nil, nil)
 		}
 	}

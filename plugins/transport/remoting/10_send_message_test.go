@@ -147,7 +147,7 @@ func TestSendPanicIsAnswered(t *testing.T) {
 	e := start(t, transport.Handlers{Sender: sender}, nil)
 	p := dial(t, e)
 	p.write(frame(t, wire.JSON, wire.CodeSendMessageV2, 1, 0, sendExt("T"), nil))
-	if a := p.read(); a.Code != 1 || !strings.Contains(string(a.Remark), "boom") {
+	if a := p.read(); a.Code != 1 || !strings.Contains(string(a.Remark), "boom") || a.fields["TRACE_ON"] != "true" {
 		t.Errorf("answer %d %q", a.Code, a.Remark)
 	}
 	p.write(frame(t, wire.JSON, wire.CodeSendMessageV2, 2, 0, sendExt("T"), nil))
