@@ -7,12 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/weirmq/weir/test/internal/javamq"
@@ -26,6 +28,7 @@ type broker struct {
 	nameServer string
 	process    *proc.Process
 	beside     *proc.Process // Java's name server
+	home       string
 	filled     bool
 }
 
@@ -79,7 +82,7 @@ func (b *bench) startWeir(ctx context.Context, home, flush string) (*broker, err
 		p.Kill()
 		return nil, err
 	}
-	return &broker{kind: "weir", sync: flush == "sync", nameServer: names, process: p}, nil
+	return &broker{kind: "weir", sync: flush == "sync", nameServer: names, process: p, home: home}, nil
 }
 
 func (b *bench) startJava(ctx context.Context, home string, sync bool) (*broker, error) {
@@ -104,7 +107,7 @@ func (b *bench) startJava(ctx context.Context, home string, sync bool) (*broker,
 		beside.Kill()
 		return nil, err
 	}
-	return &broker{kind: "java", sync: sync, nameServer: names, process: p, beside: beside}, nil
+	return &broker{kind: "java", sync: sync, nameServer: names, process: p, beside: beside, home: home}, nil
 }
 
 // stop ends the broker. What it stored is about to be deleted, so it needn't end cleanly.
@@ -113,6 +116,45 @@ func (br *broker) stop() {
 	if br.beside != nil {
 		br.beside.Kill()
 	}
+}
+
+// storeMax is the size at which weir's broker gets an empty store again.
+//
+// It writes a GiB in a second or two. In a virtual machine a page that the host has to find first, or again after it was
+// free for a while, costs several times as much as one that was just given back, so a store that grows for the whole run
+// would measure the host. Java's broker writes a fraction of that, and another start would need another warm-up.
+const storeMax = 2 << 30
+
+// renew gives weir's broker an empty store if it has grown large.
+func (b *bench) renew(ctx context.Context, br *broker) error {
+	if br.kind != "weir" || diskUse(br.home) < storeMax {
+		return nil
+	}
+	br.stop()
+	if err := os.RemoveAll(br.home); err != nil {
+		return err
+	}
+	fresh, err := b.start(ctx, br.kind, br.sync)
+	if err == nil {
+		*br = *fresh
+	}
+	return err
+}
+
+// diskUse is how many bytes the files below a directory take on the disk.
+func diskUse(dir string) (sum int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // removed meanwhile
+		}
+		if info, err := d.Info(); err == nil {
+			if st, ok := info.Sys().(*syscall.Stat_t); ok {
+				sum += st.Blocks * 512
+			}
+		}
+		return nil
+	})
+	return sum
 }
 
 // result is the part of `weir bench -o json` that is used here.

@@ -91,8 +91,7 @@ func (b *bench) compareWith(ctx context.Context, p *plan, sync bool, list []scen
 
 // warm sends until Java's broker has compiled what matters; ours needs a moment at most.
 func (b *bench) warm(ctx context.Context, p *plan, br *broker, list []scenario) error {
-	last := list[len(list)-1]
-	if last.consumes() {
+	if list[0].consumes() {
 		if err := b.fill(ctx, br); err != nil {
 			return err
 		}
@@ -103,8 +102,8 @@ func (b *bench) warm(ctx context.Context, p *plan, br *broker, list []scenario) 
 	}
 	b.log("warming %s up for %v", br.kind, d)
 	for _, args := range [][]string{{"--in-flight", "256"}, {"--in-flight", "16", "--batch", "16"}, {"--sync"}} {
-		if list[0].consumes() {
-			break
+		if list[len(list)-1].consumes() {
+			break // nothing is sent
 		}
 		args = append([]string{"produce", "--topic", sendTopic, "--warmup", "0s", "--duration", (d / 3).String()}, args...)
 		if _, err := b.load(ctx, br, args...); err != nil {
@@ -177,11 +176,14 @@ func (b *bench) scenario(ctx context.Context, p *plan, brokers []*broker, s scen
 
 // measure takes one sample. What earlier ones wrote is on the disk before it begins.
 func (b *bench) measure(ctx context.Context, p *plan, br *broker, s *scenario) (sample, error) {
-	syscall.Sync()
 	args := s.Args
 	if !s.consumes() {
+		if err := b.renew(ctx, br); err != nil {
+			return sample{}, err
+		}
 		args = append(slices.Clone(args), "--warmup", "500ms", "--duration", p.round.String())
 	}
+	syscall.Sync()
 	before, err := readTimes(br)
 	if err != nil {
 		return sample{}, err

@@ -78,20 +78,20 @@ func run(args []string) error {
 const defaultJVM = "-Xms2g -Xmx2g -Xmn1g -XX:MaxDirectMemorySize=2g -XX:-UseSerialGC -XX:+UseG1GC -XX:G1HeapRegionSize=16m " +
 	"-XX:G1ReservePercent=25 -XX:InitiatingHeapOccupancyPercent=30 -XX:SoftRefLRUPolicyMSPerMB=0"
 
-// chosen returns the scenarios that are named, or all.
+// chosen returns the scenarios that are named, in their order, or all.
 func chosen(all []scenario, names string) ([]scenario, error) {
 	if names == "" {
 		return all, nil
 	}
-	var list []scenario
+	wanted := map[string]bool{}
 	for _, name := range strings.Split(names, ",") {
-		i := slices.IndexFunc(all, func(s scenario) bool { return s.Name == strings.TrimSpace(name) })
-		if i < 0 {
+		name = strings.TrimSpace(name)
+		if !slices.ContainsFunc(all, func(s scenario) bool { return s.Name == name }) {
 			return nil, fmt.Errorf("--only: there is no scenario %q", name)
 		}
-		list = append(list, all[i])
+		wanted[name] = true
 	}
-	return list, nil
+	return slices.DeleteFunc(all, func(s scenario) bool { return !wanted[s.Name] }), nil
 }
 
 // compareIn runs p in a temporary directory and prints the report.
@@ -105,7 +105,6 @@ func compareIn(ctx context.Context, p *plan, binary, parent string, jvm []string
 	b := &bench{binary: binary, dir: dir, jvm: jvm, log: func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, "%4.0fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}}
-	b.log("touched %d MiB of free memory, so that it costs nobody a first touch", touchMemory()>>20)
 	if slices.Contains(p.kinds, "java") {
 		if b.jars, err = javamq.Install(ctx, javamq.Server4); err != nil {
 			return fmt.Errorf("%w\n(--no-java measures weir alone)", err)

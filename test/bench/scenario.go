@@ -50,14 +50,14 @@ func scenarios() []scenario {
 		return scenario{Name: name, What: what, Args: strings.Fields("consume --topic " + readTopic + " " + args), Aim: aim}
 	}
 	list := []scenario{
+		read("drain", "drain 256 B", "--rounds 2", 4),
+		read("tag-scan", "drain by a tag, 1 in 1,000", "--filter hot --entries --rounds 20", 10),
 		send("async-64", "send 1 KiB, 64 in flight", "--in-flight 64", 3),
 		send("async-1024", "send 1 KiB, 1,024 in flight", "--in-flight 1024", 3),
 		send("one", "send 1 KiB, one at a time", "--sync", 3),
 		send("batch-16", "send batches of 16 × 1 KiB", "--batch 16 --in-flight 64", 3),
 		send("flush-1", "sync flush, one at a time", "--sync", 0),
 		send("flush-64", "sync flush, 64 in flight", "--in-flight 64", 3),
-		read("drain", "drain 256 B", "--rounds 2", 4),
-		read("tag-scan", "drain by a tag, 1 in 1,000", "--filter hot --entries --rounds 10", 10),
 	}
 	for i := range list {
 		s := &list[i]
