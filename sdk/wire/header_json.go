@@ -63,8 +63,24 @@ func (s *scanner) member(key []byte) (err error) {
 
 // headerKey returns the known key that key is in some letter case, or "".
 func headerKey(key []byte) string {
+	switch string(key) {
+	case "code":
+		return "code"
+	case "extFields":
+		return "extFields"
+	case "flag":
+		return "flag"
+	case "language":
+		return "language"
+	case "opaque":
+		return "opaque"
+	case "version":
+		return "version"
+	case "remark":
+		return "remark"
+	}
 	for _, known := range [...]string{"code", "extFields", "flag", "language", "opaque", "version", "remark"} {
-		if len(key) == len(known) && (string(key) == known || bytes.EqualFold(key, []byte(known))) {
+		if len(key) == len(known) && bytes.EqualFold(key, []byte(known)) {
 			return known
 		}
 	}

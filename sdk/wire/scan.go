@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -165,21 +164,22 @@ func (s *scanner) skipQuoted(quote byte) error {
 	return s.bad("string is cut off")
 }
 
-// quoted reads a string. Where there is no escape, nearly always but for properties, it is a view of the header.
+// quoted reads a string. Where there is no escape, nearly always but for properties, it is a view of the header. Most
+// strings have a few bytes, which a plain loop passes faster than searches for the quote and for an escape.
 func (s *scanner) quoted(quote byte) ([]byte, error) {
 	s.at++
 	start := s.at
-	n := bytes.IndexByte(s.b[start:], quote)
-	if n < 0 {
-		return nil, s.bad("string is cut off")
+	for i, c := range s.b[start:] {
+		switch c {
+		case quote:
+			s.at = start + i + 1
+			return s.b[start : start+i : start+i], nil
+		case '\\':
+			s.at = start + i
+			return s.unescape(start, quote)
+		}
 	}
-	esc := bytes.IndexByte(s.b[start:start+n], '\\')
-	if esc < 0 {
-		s.at = start + n + 1
-		return s.b[start : start+n : start+n], nil
-	}
-	s.at = start + esc
-	return s.unescape(start, quote)
+	return nil, s.bad("string is cut off")
 }
 
 // unescape reads the rest of a string that began at start and whose first escape is at s.at.
@@ -191,8 +191,7 @@ func (s *scanner) unescape(start int, quote byte) ([]byte, error) {
 	from := len(h.scratch)
 	out := append(h.scratch, s.b[start:s.at]...)
 	for s.at < len(s.b) {
-		c := s.b[s.at]
-		switch c {
+		switch s.b[s.at] {
 		case quote:
 			s.at++
 			h.scratch = out
@@ -202,10 +201,12 @@ func (s *scanner) unescape(start int, quote byte) ([]byte, error) {
 			if out, ok = s.escape(out); !ok {
 				return nil, s.bad("unknown escape")
 			}
-		default:
-			out = append(out, c)
+		}
+		plain := s.at
+		for s.at < len(s.b) && s.b[s.at] != quote && s.b[s.at] != '\\' {
 			s.at++
 		}
+		out = append(out, s.b[plain:s.at]...)
 	}
 	return nil, s.bad("string is cut off")
 }
@@ -233,6 +234,9 @@ func (s *scanner) escape(out []byte) ([]byte, bool) {
 	case 'v':
 		return append(out, '\v'), true
 	case 'u':
+		if c, ok := s.separator(); ok {
+			return append(out, c), true
+		}
 		r, ok := s.hex4()
 		if !ok {
 			return out, false
@@ -240,6 +244,22 @@ func (s *scanner) escape(out []byte) ([]byte, bool) {
 		return utf8.AppendRune(out, s.pair(r)), true
 	}
 	return out, false
+}
+
+// separator reads 0001 and 0002, the separators of properties. Several are in every send.
+func (s *scanner) separator() (byte, bool) {
+	if s.at+4 > len(s.b) {
+		return 0, false
+	}
+	switch string(s.b[s.at : s.at+4]) {
+	case "0001":
+		s.at += 4
+		return 1, true
+	case "0002":
+		s.at += 4
+		return 2, true
+	}
+	return 0, false
 }
 
 // pair completes a surrogate pair; a lone surrogate becomes U+FFFD.
