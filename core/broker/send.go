@@ -91,6 +91,7 @@ func (w *sendWork) Appended(*store.Batch) {
 	}
 	h.countSends(w)
 	w.owner = nil
+	clear(w.batch.Messages) // they keep the frames that they came in from being freed
 	b.Reply.SendsDone(b)
 }
 
