@@ -49,6 +49,7 @@ type Broker struct {
 	log      *slog.Logger
 	done     chan error
 
+	started bool
 	// stops undoes what was started, last first.
 	stops []stop
 
@@ -116,13 +117,18 @@ func (b *Broker) Addresses() Addresses {
 	return a
 }
 
-// Start opens the store, recovers it if need be, and starts everything. When it fails, what it had started is stopped.
+// Start opens the store, recovers it if need be, and starts everything. When it fails, what it had started is stopped. A
+// broker is started once.
 func (b *Broker) Start(ctx context.Context) error {
 	return b.starting(ctx, func() error { return b.startAll(ctx) })
 }
 
 // starting undoes a start that fails.
 func (b *Broker) starting(ctx context.Context, start func() error) error {
+	if b.started {
+		return errors.New("start broker: it was started before; make another one")
+	}
+	b.started = true
 	err := start()
 	if err == nil {
 		return nil
@@ -339,13 +345,17 @@ func (b *Broker) buildProgress(h *handler) {
 // onDemand makes groups that may come into being by being used.
 type onDemand struct{ groups *topic.Groups }
 
-// Group implements queue.GroupTable.
+// Group implements queue.GroupTable. A group that can't be saved, because the disk is full, consumes all the same: it has
+// the settings that it would have had.
 func (o onDemand) Group(name string) (transport.GroupConfig, bool) {
 	g, err := o.groups.Ensure(name)
-	if err != nil {
-		return transport.GroupConfig{}, false
+	if err == nil {
+		return *g, true
 	}
-	return *g, true
+	if c, _ := code(err); c == message.ServiceNotAvailable {
+		return topic.DefaultGroup(name), true
+	}
+	return transport.GroupConfig{}, false
 }
 
 // startNaming starts the embedded name server; it returns nil when there is none.

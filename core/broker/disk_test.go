@@ -73,6 +73,11 @@ func fullDisk(t *testing.T, flush string) {
 		t.Errorf("pulled from a full disk: %v %q, %d records", p.Code, p.Remark, p.Records.Count)
 	}
 	p.Records.Release()
+	if p := n.pull("newcomers", "T", 0, 0); p.Code != message.Success {
+		t.Errorf("pulled by a group that is new: %v %q", p.Code, p.Remark)
+	} else {
+		p.Records.Release()
+	}
 	if err := n.h.Offsets.CommitOffset(ctx, c, "g", q, 1); err != nil {
 		t.Errorf("commit an offset: %v", err)
 	}

@@ -32,6 +32,10 @@ func TestStopWorksWithoutStartAndTwice(t *testing.T) {
 		}
 	}
 	n := newWorld().start(t)
+	if err := n.b.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "it was started before") {
+		t.Errorf("started twice: %v", err)
+	}
+	n.mustSend("T", "it still runs")
 	n.stop()
 	n.stop()
 }
