@@ -48,14 +48,14 @@ type registration struct {
 // outpost is one name server elsewhere.
 type outpost struct {
 	registrar transport.Registrar
-	wake      chan chan error // a waiter's channel, or nil
-	failing   atomic.Bool     // the last registration failed
+	wake      chan chan struct{} // a waiter's channel, or nil
+	failing   atomic.Bool        // the last registration failed
 }
 
 func newRegistration(c clock.Clock, log *slog.Logger, own transport.Registrar, others []transport.Registrar) *registration {
 	r := &registration{clock: c, log: log, own: own, stopped: make(chan struct{})}
 	for _, o := range others {
-		r.others = append(r.others, &outpost{registrar: o, wake: make(chan chan error, 64)})
+		r.others = append(r.others, &outpost{registrar: o, wake: make(chan chan struct{}, 64)})
 	}
 	return r
 }
@@ -124,11 +124,11 @@ func (r *registration) changed(ctx context.Context, wait bool) {
 	if _, err := r.registerOwn(ctx); err != nil {
 		r.log.Error("register with own name server", "error", err)
 	}
-	var answers []chan error
+	var answers []chan struct{}
 	for _, o := range r.others {
-		var answer chan error
+		var answer chan struct{}
 		if wait && !o.failing.Load() {
-			answer = make(chan error, 1)
+			answer = make(chan struct{}, 1)
 		}
 		select {
 		case o.wake <- answer:
@@ -144,7 +144,7 @@ func (r *registration) changed(ctx context.Context, wait bool) {
 }
 
 // await waits for all answers, but no longer than one registration may take.
-func (r *registration) await(ctx context.Context, answers []chan error) {
+func (r *registration) await(ctx context.Context, answers []chan struct{}) {
 	timeout := r.clock.NewTimer(registerTimeout)
 	defer timeout.Stop()
 	for _, a := range answers {
@@ -200,7 +200,7 @@ func (r *registration) keep(ctx context.Context, o *outpost) {
 	timer := r.clock.NewTimer(registerEvery)
 	defer timer.Stop()
 	reached, first := false, true
-	var waiters []chan error
+	var waiters []chan struct{}
 	for {
 		waiters = drainWaiters(waiters, o.wake)
 		call, cancel := context.WithTimeout(ctx, registerTimeout)
@@ -208,7 +208,7 @@ func (r *registration) keep(ctx context.Context, o *outpost) {
 		cancel()
 		o.failing.Store(err != nil)
 		for _, w := range waiters {
-			w <- err
+			w <- struct{}{}
 		}
 		waiters = waiters[:0]
 		switch {
@@ -239,7 +239,7 @@ func (r *registration) keep(ctx context.Context, o *outpost) {
 }
 
 // drainWaiters takes all that came before the registration that will answer them.
-func drainWaiters(waiters []chan error, wake chan chan error) []chan error {
+func drainWaiters(waiters []chan struct{}, wake chan chan struct{}) []chan struct{} {
 	for {
 		select {
 		case w := <-wake:

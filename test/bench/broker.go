@@ -145,7 +145,7 @@ func (b *bench) renew(ctx context.Context, br *broker) error {
 func diskUse(dir string) (sum int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // removed meanwhile
+			return nil //nolint:nilerr // removed meanwhile
 		}
 		if info, err := d.Info(); err == nil {
 			if st, ok := info.Sys().(*syscall.Stat_t); ok {
