@@ -38,6 +38,15 @@ func (h *handler) giveBack(ctx context.Context, r *transport.Return) (stored boo
 	if g.RetryQueues <= 0 { // the group takes nothing back, and the consumer needn't know
 		return false, nil
 	}
+	// The retry topic is made and looked at even when the message turns out to be dead, or gone: mqadmin finds a group's
+	// consumers by the route of that topic.
+	retry, err := h.topics.EnsureRetry(r.Group, g.RetryQueues, r.UnitMode)
+	if err != nil {
+		return false, err
+	}
+	if !message.Perm(retry.Perm).CanWrite() {
+		return false, &message.Error{Code: message.NoPermission, Remark: fmt.Sprintf("topic %s may not be written to", retry.Name)}
+	}
 	var records transport.Records
 	if err := h.record(r.Position, &records); err != nil {
 		return false, err
@@ -48,22 +57,13 @@ func (h *handler) giveBack(ctx context.Context, r *transport.Return) (stored boo
 		return false, err // a position is only a number: it must not be a way to read what one may not consume
 	}
 	plan := queue.PlanReturn(rec, g, r, rand.Uint32(), nil)
-	t, err := h.returnTopic(r, &plan)
-	if err != nil {
-		return false, err
-	}
-	if !message.Perm(t.Perm).CanWrite() {
-		return false, &message.Error{Code: message.NoPermission, Remark: fmt.Sprintf("topic %s may not be written to", t.Name)}
+	if plan.Dead {
+		if _, err := h.topics.EnsureDLQ(r.Group); err != nil {
+			return false, err
+		}
 	}
 	h.store.Append(newReturning(h, r, &plan.Message))
 	return true, nil
-}
-
-func (h *handler) returnTopic(r *transport.Return, plan *queue.Returned) (*transport.TopicConfig, error) {
-	if plan.Dead {
-		return h.topics.EnsureDLQ(r.Group)
-	}
-	return h.topics.EnsureRetry(r.Group, plan.Queues, r.UnitMode)
 }
 
 // returning is a returned message on its way into the log.
