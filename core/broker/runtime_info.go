@@ -64,6 +64,8 @@ func (h *handler) storeInfo(t table) {
 	t.float("putMessageAverageSize", float64(s.Bytes)/float64(max(1, s.Messages)))
 	t.int("putMessageFailedTimes", s.Refused)
 	t.int("putMessageEntireTimeMax", s.SlowestAppend.Milliseconds())
+	t.float("putLatency99", milliseconds(s.LatencyPercentile(0.99)))
+	t.float("putLatency999", milliseconds(s.LatencyPercentile(0.999)))
 	t["putMessageDistributeTime"] = distribution(s.Latency)
 	t.int("getMessageEntireTimeMax", 0)
 	t.int("dispatchMaxBuffer", 0)
@@ -74,9 +76,12 @@ func (h *handler) storeInfo(t table) {
 	t["remainHowManyDataToFlush"] = humanBytes(s.FlushBehind)
 	used := s.Disk.UsedRatio()
 	t.float("commitLogDiskRatio", used)
+	t.float("commitLogDiskRatio_"+s.LogDir, used)
 	t.float("consumeQueueDiskRatio", used)
 	t["commitLogDirCapacity"] = fmt.Sprintf("Total : %s, Free : %s.", humanBytes(int64(s.Disk.Total)), humanBytes(int64(s.Disk.Available)))
 }
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // orNone is RocketMQ's way to say that there is no such time.
 func orNone(ms int64) int64 {

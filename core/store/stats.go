@@ -1,6 +1,7 @@
 package store
 
 import (
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -64,7 +65,23 @@ type Stats struct {
 	Latency           [LatencyBuckets]int64 // appends by how long they took
 	LastStoreTime     int64                 // ms
 	EarliestStoreTime int64                 // ms, of the first record of the log; 0 without one
+	LogDir            string                // of the segments
 	Disk              vfs.DiskUsage         // of the log's disk; zero when it can't be told
+}
+
+// LatencyPercentile returns within which time the fastest part of the appends, from 0 to 1, was done, as exactly as the
+// buckets tell: it is the limit of a bucket, but never more than the slowest append took.
+func (s *Stats) LatencyPercentile(part float64) time.Duration {
+	var all, seen int64
+	for _, n := range s.Latency {
+		all += n
+	}
+	for i, limit := range latencyLimits {
+		if seen += s.Latency[i]; float64(seen) >= part*float64(all) {
+			return min(limit, s.SlowestAppend)
+		}
+	}
+	return s.SlowestAppend
 }
 
 // Stats returns the present numbers. It asks the system about the disk.
@@ -78,6 +95,7 @@ func (s *Store) Stats() Stats {
 		Refused: s.stats.refused.Load(), Busy: s.stats.busy.Load(),
 		SlowestAppend: time.Duration(s.stats.slowest.Load()),
 		LastStoreTime: s.committedTime.Load(), EarliestStoreTime: firstStoreTime(s.log, s.log.Min()), Disk: disk,
+		LogDir: filepath.Join(s.dir, "commitlog"),
 	}
 	for i := range st.Latency {
 		st.Latency[i] = s.stats.latency[i].Load()
