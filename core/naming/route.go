@@ -69,11 +69,7 @@ func (s *Server) TopicList(ctx context.Context, c *transport.Caller, q transport
 	case transport.AllTopics:
 		return s.topicsLocked(func([]transport.RouteQueues) bool { return true }), nil
 	case transport.TopicsOfCluster:
-		names, ok := s.clusters[q.Cluster]
-		if !ok {
-			return transport.TopicList{}, refuse(message.SystemError, "cluster %q is unknown: no broker of it is registered here; there are %q",
-				q.Cluster, slices.Sorted(maps.Keys(s.clusters)))
-		}
+		names := s.clusters[q.Cluster] // none of an unknown one, which then has no topics: RocketMQ says no more
 		return s.topicsLocked(func(list []transport.RouteQueues) bool {
 			return slices.ContainsFunc(list, func(q transport.RouteQueues) bool {
 				_, found := slices.BinarySearch(names, q.Broker)
