@@ -223,7 +223,7 @@ func (p *Progress) QueueEntries(q message.QueueKey, from message.Offset, count i
 		return out, nil
 	}
 	if s, ok := p.set.Clients.Subscription(group, q.Topic); ok {
-		out.Subscription = &s
+		out.Subscription, out.FilterData = &s, "null" // which is how RocketMQ writes that there is no compiled filter
 	} else {
 		out.FilterData = fmt.Sprintf("%s@%s is not online!", group, q.Topic)
 	}
