@@ -24,6 +24,10 @@ var (
 	offsetID   = regexp.MustCompile(`7F000001([0-9A-F]{24}|0{24}[0-9A-F]{24})`) // where a record is shows in what comes before it
 	aboutADay  = int64(24 * 3600 * 1000)
 	momentText = regexp.MustCompile(`\b1[0-9]{12}\b`)
+	clockText  = regexp.MustCompile(`20\d\d-\d\d-\d\d#\d\d:\d\d:\d\d:\d+`)
+	counter    = regexp.MustCompile(`counter:\d+`) // of changes: a side that refused one has fewer
+	measured   = regexp.MustCompile(`(consumeTps|delayTime):[-\d.E]+`)
+	place      = regexp.MustCompile(`(physicOffset|physicSize):\d+`)
 )
 
 func newNeutral(side Side) *neutral {
@@ -33,6 +37,10 @@ func newNeutral(side Side) *neutral {
 func (n *neutral) text(s string) string {
 	s = n.words.Replace(s)
 	s = localPort.ReplaceAllString(s, "$$CLIENT")
+	s = clockText.ReplaceAllString(s, "CLOCK")
+	s = counter.ReplaceAllString(s, "counter:N")
+	s = measured.ReplaceAllString(s, "$1:N")
+	s = place.ReplaceAllString(s, "$1:N")
 	s = offsetID.ReplaceAllString(s, "ID")
 	return momentText.ReplaceAllStringFunc(s, func(t string) string {
 		v, _ := strconv.ParseInt(t, 10, 64)

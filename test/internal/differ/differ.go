@@ -20,6 +20,7 @@
 //	ID: answer CODE REPLY      from now on answers requests CODE of the server
 //	ID: close                  ends the connection
 //	allow /RE/ REASON          differences of lines that match RE are known; for the rest of the script
+//	may /RE/ REASON            the same, for those that hang on the time and need not occur
 //	sleep DURATION             for what only time decides
 //
 // A request is `TARGET CODE key=value...`, its target broker or names (the name server). A value may be quoted as in
@@ -58,6 +59,7 @@ func (f Finding) String() string {
 }
 
 func without(text, other string) string {
+	text, other = strings.ReplaceAll(text, "},", "},\n"), strings.ReplaceAll(other, "},", "},\n")
 	known := map[string]int{}
 	for _, line := range strings.Split(other, "\n") {
 		known[line]++

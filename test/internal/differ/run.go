@@ -50,7 +50,7 @@ func Run(text string, java, weir Side) (*Result, error) {
 		}
 	}
 	for _, a := range s.allowed {
-		if !a.used {
+		if !a.used && !a.optional {
 			r.Unused = append(r.Unused, fmt.Sprintf("line %d: allow /%s/ %s", a.line, a.match, a.reason))
 		}
 	}

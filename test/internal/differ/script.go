@@ -2,6 +2,7 @@ package differ
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -51,7 +52,9 @@ type allowance struct {
 	line   int
 	match  *regexp.Regexp
 	reason string
-	used   bool
+	// optional says that it needs not occur: it hangs on the time.
+	optional bool
+	used     bool
 }
 
 // script is a parsed file.
@@ -102,7 +105,7 @@ var (
 	connPrefix  = regexp.MustCompile(`^(\w+): `)
 	startPrefix = regexp.MustCompile(`^(\w+)& `)
 	manyForms   = regexp.MustCompile(` (\w+)=\{.{30,}?\}`)
-	allowLine   = regexp.MustCompile(`^allow /(.*?)/ (.+)$`)
+	allowLine   = regexp.MustCompile(`^(allow|may) /(.*?)/ (.+)$`)
 )
 
 func (p *parser) line(n int, line string) error {
@@ -110,8 +113,8 @@ func (p *parser) line(n int, line string) error {
 		return nil
 	}
 	if m := allowLine.FindStringSubmatch(line); m != nil {
-		re, err := regexp.Compile("(?s)" + m[1])
-		p.script.allowed = append(p.script.allowed, &allowance{line: n, match: re, reason: m[2]})
+		re, err := regexp.Compile("(?s)" + m[2])
+		p.script.allowed = append(p.script.allowed, &allowance{line: n, match: re, reason: m[3], optional: m[1] == "may"})
 		return err
 	}
 	if rest, ok := strings.CutPrefix(line, "let "); ok {
@@ -226,15 +229,38 @@ func parseRequest(text, label string) ([]request, error) {
 	if len(words) < 2 {
 		return nil, fmt.Errorf("%q is no request", text)
 	}
-	r.target = words[0]
-	if r.code, err = strconv.Atoi(words[1]); err != nil || r.target != "broker" && r.target != "names" {
-		return nil, fmt.Errorf("%q is no request", text)
+	forms, err := r.codes(words[0], words[1])
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", text, err)
 	}
-	forms := []request{r}
 	for _, word := range words[2:] {
 		if forms, err = addWord(forms, word); err != nil {
 			return nil, err
 		}
+	}
+	return forms, nil
+}
+
+// codes returns the request once for each of its codes.
+func (r request) codes(target, list string) ([]request, error) {
+	if target != "broker" && target != "names" {
+		return nil, errors.New("a request is sent to broker or names")
+	}
+	values, err := alternatives(list)
+	if err != nil {
+		return nil, err
+	}
+	var forms []request
+	for _, v := range values {
+		f := r
+		f.target = target
+		if f.code, err = strconv.Atoi(v); err != nil {
+			return nil, err
+		}
+		if len(values) > 1 {
+			f.label = fmt.Sprintf("%s [%d]", r.label, f.code)
+		}
+		forms = append(forms, f)
 	}
 	return forms, nil
 }
