@@ -67,7 +67,7 @@ func (o *output) end() {
 	if !o.closed {
 		o.pending += o.back.size() - o.before
 	}
-	flush := !o.corked && !o.writing && !o.closed && o.back.size() > 0
+	flush := (!o.corked || o.back.size() >= corkedMax) && !o.writing && !o.closed && o.back.size() > 0
 	if o.waiting {
 		o.room.Broadcast()
 	}
@@ -77,7 +77,10 @@ func (o *output) end() {
 	}
 }
 
-// cork makes answers wait for the next uncork, which the reader promises.
+// corkedMax is how many bytes a cork holds back. The peer can deal with so much while the next answers are made.
+const corkedMax = 64 << 10
+
+// cork makes answers wait for the next uncork, which the reader promises, or until there are many.
 func (o *output) cork() {
 	o.mu.Lock()
 	o.corked = true
