@@ -49,7 +49,7 @@ func TestParseProc(t *testing.T) {
 func TestReport(t *testing.T) {
 	s := scenarios()
 	list := []*comparison{
-		{Scenario: s[6], Name: s[6].Name, Raw: []float64{9000, 11000}, Samples: map[string][]sample{
+		{Scenario: s[6], Name: s[6].Name, Raw: []diskSample{{9000, 40}, {11000, 50}}, Samples: map[string][]sample{
 			"weir": {{Rate: 8000, CPU: 40, P50: 110, P99: 900, Anonymous: 9 << 20, Resident: 50 << 20}, {Rate: 9000, CPU: 60, P50: 120, P99: 1100}},
 			"java": {{Rate: 2000, CPU: 300}, {Rate: 2000, CPU: 200, Others: 0.5}}}},
 		{Scenario: s[1], Name: s[1].Name, Samples: map[string][]sample{"weir": {{Rate: 212705433, CPU: 0.004}}}},
@@ -66,7 +66,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"test, 2 processors", "8,500", "4.2", "115 µs / 1.0 ms", "50.0", "250.0", "212,705,433", "0.004",
-		"flush-1: the disk does 10000 appends with fdatasync a second; weir gets 85 % of that (aim 80 %), java 20 %"} {
+		"flush-1: the disk does 10000 appends with fdatasync a second, at 45.0 µs CPU; weir gets 85 % of that (aim 80 %), java 20 %"} {
 		if !strings.Contains(table.String(), want) {
 			t.Errorf("no %q in:\n%s", want, &table)
 		}

@@ -31,12 +31,12 @@ type sample struct {
 	Anonymous int64   `json:"anonymous_bytes"`
 }
 
-// comparison is what was measured of one scenario. Raw are the rates of fdatasync.
+// comparison is what was measured of one scenario. Raw is of the bare disk.
 type comparison struct {
 	Scenario scenario            `json:"-"`
 	Name     string              `json:"scenario"`
 	Samples  map[string][]sample `json:"samples"` // by kind of broker
-	Raw      []float64           `json:"fdatasync_per_second,omitempty"`
+	Raw      []diskSample        `json:"fdatasync,omitempty"`
 }
 
 // compare runs all scenarios. Those with one flush mode share their brokers.
@@ -156,11 +156,11 @@ func (b *bench) scenario(ctx context.Context, p *plan, brokers []*broker, s scen
 		for _, br := range turn {
 			if raw != nil {
 				syscall.Sync()
-				rate, err := raw.rate(p.round / 2)
+				one, err := raw.measure(p.round / 2)
 				if err != nil {
 					return nil, err
 				}
-				c.Raw = append(c.Raw, rate)
+				c.Raw = append(c.Raw, one)
 			}
 			one, err := b.measure(ctx, p, br, &s)
 			if err != nil {

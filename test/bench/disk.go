@@ -36,24 +36,39 @@ func openRawDisk(dir string) (*rawDisk, error) {
 	return &rawDisk{file: f}, nil
 }
 
-// rate appends and syncs for a time and returns how often in a second.
-func (r *rawDisk) rate(d time.Duration) (float64, error) {
+// diskSample is one measurement of the bare disk.
+type diskSample struct {
+	Rate float64 `json:"per_second"`
+	CPU  float64 `json:"cpu_us"` // of this process for each append with its sync, nearly all of it the kernel's
+}
+
+// measure appends and syncs for a time.
+func (r *rawDisk) measure(d time.Duration) (diskSample, error) {
 	record := make([]byte, recordSize)
 	for i := range record {
 		record[i] = byte(i*7 + 1)
 	}
-	began, n := time.Now(), 0
+	began, used, n := time.Now(), ownCPU(), 0
 	for time.Since(began) < d {
 		if _, err := r.file.WriteAt(record, r.at); err != nil {
-			return 0, fmt.Errorf("measure fdatasync: %w", err)
+			return diskSample{}, fmt.Errorf("measure fdatasync: %w", err)
 		}
 		if err := syscall.Fdatasync(int(r.file.Fd())); err != nil {
-			return 0, fmt.Errorf("measure fdatasync: %w", err)
+			return diskSample{}, fmt.Errorf("measure fdatasync: %w", err)
 		}
 		r.at += recordSize
 		n++
 	}
-	return float64(n) / time.Since(began).Seconds(), nil
+	return diskSample{Rate: float64(n) / time.Since(began).Seconds(), CPU: float64((ownCPU() - used).Microseconds()) / float64(n)}, nil
+}
+
+// ownCPU is the CPU time that this process has used.
+func ownCPU() time.Duration {
+	var r syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {
+		return 0
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 func (r *rawDisk) close() { _ = r.file.Close() }

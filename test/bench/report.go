@@ -20,6 +20,7 @@ type row struct {
 	Aim       float64 `json:"aim_times_java,omitempty"`   //
 	CPUTimes  float64 `json:"java_cpu_by_weir,omitempty"` // Java's CPU time for a message by weir's; 5 is the aim
 	Raw       float64 `json:"fdatasync_per_second,omitempty"`
+	RawCPU    float64 `json:"fdatasync_cpu_us,omitempty"`
 	RawShare  float64 `json:"share_of_fdatasync,omitempty"` // weir's rate by that; 0.8 is the aim
 	JavaShare float64 `json:"java_share_of_fdatasync,omitempty"`
 }
@@ -33,7 +34,12 @@ const rawAim = 0.8
 func rows(list []*comparison) []row {
 	var out []row
 	for _, c := range list {
-		r := row{Name: c.Name, What: c.Scenario.What, Aim: c.Scenario.Aim, Raw: median(c.Raw)}
+		r := row{Name: c.Name, What: c.Scenario.What, Aim: c.Scenario.Aim}
+		var rates, cpu []float64
+		for _, d := range c.Raw {
+			rates, cpu = append(rates, d.Rate), append(cpu, d.CPU)
+		}
+		r.Raw, r.RawCPU = median(rates), median(cpu)
 		if s := c.Samples["weir"]; len(s) > 0 {
 			m := medians(s)
 			r.Weir = &m
@@ -84,8 +90,8 @@ func writeTable(w io.Writer, m machine, rounds int, list []*comparison) error {
 	}
 	for _, r := range rows(list) {
 		if r.Raw > 0 {
-			fmt.Fprintf(w, "\n%s: the disk does %.0f appends with fdatasync a second; weir gets %.0f %% of that (aim %.0f %%), java %.0f %%\n",
-				r.Name, r.Raw, 100*r.RawShare, 100*rawAim, 100*r.JavaShare)
+			fmt.Fprintf(w, "\n%s: the disk does %.0f appends with fdatasync a second, at %.1f µs CPU; weir gets %.0f %% of that (aim %.0f %%), java %.0f %%\n",
+				r.Name, r.Raw, r.RawCPU, 100*r.RawShare, 100*rawAim, 100*r.JavaShare)
 		}
 	}
 	fmt.Fprintln(w, "\n/s: messages, entries in tag-scan. µs CPU: of the broker for each of them. MiB: private memory (all resident, mapped files included)")
