@@ -97,6 +97,27 @@ type IndexMatcher interface {
 	MatchIndex(codes []int64, keep []uint64) (final bool)
 }
 
+// Variant is an optional ability of a Program: to say in which dialect of its language it was written.
+type Variant interface {
+	Dialect() string
+	// RocketMQ says whether RocketMQ's own brokers compile the same text to the same verdicts, so that the subscription may
+	// be handed over to one.
+	RocketMQ() bool
+}
+
+// ColumnMatcher is an optional ability of a Program: to judge messages by columns that were filled once for several
+// programs.
+type ColumnMatcher interface {
+	// Columns lists what the program reads. Where its other methods count columns, they are these.
+	Columns() []Column
+	// MatchColumns judges the messages whose bits are set in want. Column i of the program is column at[i] of c; see
+	// Layout.Bind. Messages that aren't sound are undecided.
+	MatchColumns(c *Columns, at []int, want uint64) Word
+}
+
+// Word holds the outcomes of up to 64 messages. A judged message without a bit is false.
+type Word struct{ True, Unknown, Raise, Undecided uint64 }
+
 // Batch is a run of messages to be judged. Its bytes are borrowed: valid until Match returns.
 type Batch struct {
 	// Topic is that of all messages in the batch.

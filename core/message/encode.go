@@ -47,7 +47,7 @@ func (m *Message) Check(maxBody int) error {
 
 func (m *Message) needsJoint() bool {
 	n := len(m.Properties)
-	return n > 0 && len(m.ExtraProperties) > 0 && m.Properties[n-1] != itemEnd
+	return n > 0 && len(m.ExtraProperties) > 0 && m.Properties[n-1] != PropertyItemEnd
 }
 
 func (m *Message) propertiesLen() int {
@@ -100,7 +100,7 @@ func AppendRecord(dst []byte, m *Message) ([]byte, error) {
 	dst = be.AppendUint16(dst, uint16(m.propertiesLen()))
 	dst = append(dst, m.Properties...)
 	if m.needsJoint() {
-		dst = append(dst, itemEnd)
+		dst = append(dst, PropertyItemEnd)
 	}
 	return append(dst, m.ExtraProperties...), nil
 }

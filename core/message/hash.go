@@ -64,3 +64,22 @@ func malformedLen(b []byte) int {
 	}
 	return 3
 }
+
+// JavaText returns b as Java reads it as UTF-8: with U+FFFD for each malformed part. It returns b itself when it has none.
+func JavaText(b []byte) []byte {
+	if utf8.Valid(b) {
+		return b
+	}
+	out := make([]byte, 0, len(b)+8)
+	for i := 0; i < len(b); {
+		if b[i] < utf8.RuneSelf {
+			out = append(out, b[i])
+			i++
+			continue
+		}
+		r, n := javaRune(b, i)
+		out = utf8.AppendRune(out, r)
+		i += n
+	}
+	return out
+}

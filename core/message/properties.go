@@ -7,8 +7,10 @@ import (
 
 // Separators of a property string.
 const (
-	nameEnd = 0x01 // between name and value
-	itemEnd = 0x02 // between items; some writers put one behind the last item too
+	// PropertyNameEnd stands between name and value.
+	PropertyNameEnd = 0x01
+	// PropertyItemEnd stands between items. Some writers put one behind the last item too.
+	PropertyItemEnd = 0x02
 )
 
 // Properties is a property string: name 0x01 value, items joined by 0x02, UTF-8, no escaping.
@@ -21,14 +23,14 @@ type Properties []byte
 func (p Properties) Get(name string) (value []byte, ok bool) {
 	for len(p) > 0 {
 		item := []byte(p)
-		if i := bytes.IndexByte(p, itemEnd); i >= 0 {
+		if i := bytes.IndexByte(p, PropertyItemEnd); i >= 0 {
 			item, p = p[:i:i], p[i+1:]
 		} else {
 			p = nil
 		}
 		n := len(name)
-		if len(item) >= n+2 && item[n] == nameEnd && string(item[:n]) == name &&
-			n > 0 && bytes.IndexByte(item[:n], nameEnd) < 0 {
+		if len(item) >= n+2 && item[n] == PropertyNameEnd && string(item[:n]) == name &&
+			n > 0 && bytes.IndexByte(item[:n], PropertyNameEnd) < 0 {
 			value, ok = item[n+1:], true
 		}
 	}
@@ -40,12 +42,12 @@ func (p Properties) Get(name string) (value []byte, ok bool) {
 func (p Properties) Next() (name, value []byte, rest Properties, ok bool) {
 	for len(p) > 0 {
 		item := []byte(p)
-		if i := bytes.IndexByte(p, itemEnd); i >= 0 {
+		if i := bytes.IndexByte(p, PropertyItemEnd); i >= 0 {
 			item, p = p[:i:i], p[i+1:]
 		} else {
 			p = nil
 		}
-		if i := bytes.IndexByte(item, nameEnd); i > 0 && i+1 < len(item) {
+		if i := bytes.IndexByte(item, PropertyNameEnd); i > 0 && i+1 < len(item) {
 			return item[:i:i], item[i+1:], p, true
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // see PropertyLegal.
 func AppendProperty[V ~string | ~[]byte](dst Properties, name string, value V) Properties {
 	dst = append(joint(dst), name...)
-	dst = append(dst, nameEnd)
+	dst = append(dst, PropertyNameEnd)
 	return append(dst, value...)
 }
 
@@ -28,13 +28,13 @@ func AppendProperties(dst, p Properties) Properties {
 func AppendWithout(dst, p Properties, names ...string) Properties {
 	for len(p) > 0 {
 		item := p
-		if i := bytes.IndexByte(p, itemEnd); i >= 0 {
+		if i := bytes.IndexByte(p, PropertyItemEnd); i >= 0 {
 			item, p = p[:i], p[i+1:]
 		} else {
 			p = nil
 		}
 		name := item
-		if i := bytes.IndexByte(item, nameEnd); i >= 0 {
+		if i := bytes.IndexByte(item, PropertyNameEnd); i >= 0 {
 			name = item[:i]
 		}
 		if len(item) > 0 && !matchesAny(name, names) {
@@ -53,12 +53,12 @@ func AppendReplaced[V ~string | ~[]byte](dst, p Properties, name string, value V
 // and the value no 0x02.
 func PropertyLegal(name, value string) bool {
 	for i := range len(name) {
-		if name[i] == nameEnd || name[i] == itemEnd {
+		if name[i] == PropertyNameEnd || name[i] == PropertyItemEnd {
 			return false
 		}
 	}
 	for i := range len(value) {
-		if value[i] == itemEnd {
+		if value[i] == PropertyItemEnd {
 			return false
 		}
 	}
@@ -66,8 +66,8 @@ func PropertyLegal(name, value string) bool {
 }
 
 func joint(dst Properties) Properties {
-	if n := len(dst); n > 0 && dst[n-1] != itemEnd {
-		return append(dst, itemEnd)
+	if n := len(dst); n > 0 && dst[n-1] != PropertyItemEnd {
+		return append(dst, PropertyItemEnd)
 	}
 	return dst
 }
