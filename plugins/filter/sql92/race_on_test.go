@@ -1,0 +1,5 @@
+//go:build race
+
+package sql92
+
+const raceEnabled = true // pools drop things at random then
