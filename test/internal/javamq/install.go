@@ -29,7 +29,15 @@ import (
 const (
 	Server4 = "4.9.7"        // broker, name server, mqadmin and client
 	Client5 = "client-5.5.0" // the newest client that speaks the remoting protocol
+	Filter5 = "filter-5.3.3" // the filter classes of 5.x
 )
+
+// programs are the folders of our sources that are compiled against each set.
+var programs = map[string][]string{
+	Server4: {"agent", "tools", "filter"},
+	Client5: {"agent"},
+	Filter5: {"filter"},
+}
 
 // The plugin is named with its version, or Maven would take whichever is newest today.
 const copyJars = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
@@ -62,11 +70,7 @@ func Install(ctx context.Context, set string) (*Jars, error) {
 	if err := fetch(ctx, filepath.Join(sources, set, "pom.xml"), home); err != nil {
 		return nil, err
 	}
-	folders := []string{"agent"}
-	if set == Server4 {
-		folders = append(folders, "tools")
-	}
-	classes, err := compile(ctx, home, sources, folders)
+	classes, err := compile(ctx, home, sources, programs[set])
 	if err != nil {
 		return nil, err
 	}
