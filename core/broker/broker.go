@@ -278,9 +278,14 @@ func (b *Broker) startCore(ctx context.Context, g *gate, compilers queue.Compile
 	if err := h.offsets.Load(); err != nil {
 		return err
 	}
+	if err := h.filters.Load(ctx); err != nil {
+		return err
+	}
 	if err := st.Start(ctx); err != nil {
 		return err
 	}
+	h.filters.Start()
+	b.onStop("filters", h.filters.Stop)
 	h.offsets.Start()
 	b.onStop("offsets", h.offsets.Stop)
 	h.clients.Start()
@@ -306,7 +311,7 @@ func (b *Broker) openTables(h *handler) (err error) {
 
 func (b *Broker) buildQueues(h *handler, compilers queue.CompilerMap) {
 	cfg, qc := b.opts.Config, b.sections.Queues
-	h.settings = newSettings(b.opts.Config, &b.sections, b.opts.Clock.Now())
+	h.settings = newSettings(b.opts.Config, &b.sections, compilers, b.opts.Clock.Now())
 	h.programs = queue.NewPrograms(compilers, qc, b.log)
 	b.onStop("programs", func(context.Context) error { h.programs.Close(); return nil })
 	h.locks = queue.NewLocks(qc, b.opts.Clock)
@@ -317,8 +322,12 @@ func (b *Broker) buildQueues(h *handler, compilers queue.CompilerMap) {
 		Config: qc, Clock: b.opts.Clock, Logger: b.log, FS: b.opts.FS, Log: h.store,
 		Path: filepath.Join(cfg.DataDir, "config", "consumerOffset.json"),
 	})
+	h.filters = queue.NewFilters(queue.FilterSettings{
+		Config: qc, Clock: b.opts.Clock, Logger: b.log, FS: b.opts.FS, Programs: h.programs,
+		Path: filepath.Join(cfg.DataDir, "config", "consumerFilter.json"), OwnPath: filepath.Join(cfg.DataDir, "weir", "filters.json"),
+	})
 	h.clients = queue.NewClients(queue.ClientSettings{
-		Config: qc, Clock: b.opts.Clock, Logger: b.log, Programs: h.programs, Groups: onDemand{h.groups},
+		Config: qc, Clock: b.opts.Clock, Logger: b.log, Programs: h.programs, Filters: h.filters, Groups: onDemand{h.groups},
 		EnsureRetryTopic: func(group string, c transport.GroupConfig, unit bool) error {
 			if len(message.RetryTopic(group)) > message.MaxTopicLength {
 				return nil // a name so long can be a group, but have no retry topic, in RocketMQ as well
@@ -330,7 +339,7 @@ func (b *Broker) buildQueues(h *handler, compilers queue.CompilerMap) {
 	})
 	h.pulls = queue.NewPulls(queue.PullSettings{
 		Config: qc, Clock: b.opts.Clock, Logger: b.log, Log: h.store, Topics: h.topics, Groups: onDemand{h.groups},
-		Clients: h.clients, Programs: h.programs, Offsets: h.offsets, Counters: h.counters,
+		Clients: h.clients, Programs: h.programs, Filters: h.filters, Offsets: h.offsets, Counters: h.counters,
 		Perm: h.settings.perm, Cluster: cfg.Broker.Cluster,
 	})
 }

@@ -26,6 +26,7 @@ type handler struct {
 	pulls        *queue.Pulls
 	clients      *queue.Clients
 	programs     *queue.Programs
+	filters      *queue.Filters
 	offsets      *queue.Offsets
 	locks        *queue.Locks
 	progress     *queue.Progress

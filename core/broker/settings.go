@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/weirmq/weir/core/config"
+	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/queue"
 	"github.com/weirmq/weir/core/store"
 	"github.com/weirmq/weir/core/transport"
 )
@@ -34,11 +36,12 @@ type permission struct {
 	changed int64 // when it was last, ms; 0 for never
 }
 
-func newSettings(cfg *config.Config, sec *sections, now time.Time) *settings {
+func newSettings(cfg *config.Config, sec *sections, compilers queue.Compilers, now time.Time) *settings {
 	flush := "ASYNC_FLUSH"
 	if sec.Store.Flush == store.FlushSync {
 		flush = "SYNC_FLUSH"
 	}
+	_, properties := compilers.Compiler(filter.TypeSQL92)
 	hours := make([]string, len(sec.Store.DeleteAt))
 	for i, h := range sec.Store.DeleteAt {
 		hours[i] = fmt.Sprintf("%02d", h)
@@ -59,7 +62,7 @@ func newSettings(cfg *config.Config, sec *sections, now time.Time) *settings {
 		"autoCreateTopicEnable":          strconv.FormatBool(sec.Topics.AutoCreate),
 		"defaultTopicQueueNums":          strconv.Itoa(int(sec.Topics.DefaultQueues)),
 		"autoCreateSubscriptionGroup":    strconv.FormatBool(sec.Groups.AutoCreate),
-		"enablePropertyFilter":           "false",
+		"enablePropertyFilter":           strconv.FormatBool(properties),
 		"rejectTransactionMessage":       "true",
 		"messageIndexEnable":             "false",
 		"longPollingEnable":              "true",

@@ -76,5 +76,26 @@ func (p *Pulls) groupProgram(r *transport.Pull, cfg transport.GroupConfig) (*pro
 	if s.fault != nil {
 		return nil, s.refusal()
 	}
+	if !isTag(s.Expression.Type) && !s.ClassFilter {
+		return p.registeredProgram(r, s)
+	}
 	return s.prog, nil
 }
+
+// registeredProgram takes the filter that is registered for the group, which may be an older one than s says.
+func (p *Pulls) registeredProgram(r *transport.Pull, s *subscription) (*program, *message.Error) {
+	f, ok := p.set.Filters.get(r.Topic, r.Group)
+	switch {
+	case !ok:
+		return nil, refusal(message.FilterDataNotExist, "%s%s", noFilterData, p.set.Filters.why(s))
+	case f.fault != nil:
+		return nil, refusal(message.FilterDataNotExist, "%s%s", noFilterData, remarkOf(f.fault))
+	case f.version < r.SubVersion:
+		f.prog.release()
+		return nil, refusal(message.FilterDataNotLatest, "The broker's consumer filter data is not latest: the broker knows version %d, the pull %d", f.version, r.SubVersion)
+	}
+	return f.prog, nil
+}
+
+// noFilterData is RocketMQ's remark.
+const noFilterData = "The broker's consumer filter data is not exist!Your expression may be wrong! "

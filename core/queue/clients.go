@@ -28,6 +28,7 @@ type ClientSettings struct {
 	Clock    clock.Clock
 	Logger   *slog.Logger
 	Programs *Programs
+	Filters  *Filters
 	Groups   GroupTable
 	// EnsureRetryTopic makes the retry topic of a group if it is missing. unit says that the group consumes in units.
 	EnsureRetryTopic func(group string, c transport.GroupConfig, unit bool) error
@@ -161,6 +162,9 @@ func (c *Clients) heartbeatConsumer(ctx context.Context, m member, d *transport.
 	}
 	told, unused, err := c.registerConsumer(m, d, subs)
 	releaseAll(unused)
+	if err == nil {
+		c.set.Filters.Register(ctx, d.Group, d.Subscriptions)
+	}
 	if !known || cfg.NotifyConsumerIDsChanged {
 		notify(d.Group, told)
 	}
@@ -232,7 +236,7 @@ func (c *Clients) Unregister(s transport.Session, producerGroup, consumerGroup s
 	d := c.leaveConsumerLocked(s, consumerGroup)
 	c.forgetLocked(s)
 	c.mu.Unlock()
-	releaseAll(d.unused)
+	c.settle(d)
 	if d.gone == nil {
 		return
 	}
@@ -249,6 +253,7 @@ type departure struct {
 	group  string
 	gone   *member             // nil if it wasn't a member
 	alone  bool                // nobody else in the group has its client id
+	last   bool                // nobody is left
 	left   []transport.Session // the members that remain, to be told
 	unused []*subscription     // to be released
 }
@@ -273,7 +278,7 @@ func (c *Clients) leaveConsumerLocked(s transport.Session, group string) departu
 	if len(g.members) == 0 {
 		delete(c.consumers, group)
 		c.find.Delete(group)
-		d.unused = g.closeLocked()
+		d.unused, d.last = g.closeLocked(), true
 	}
 	d.left = g.sessionsLocked()
 	return d
@@ -296,7 +301,7 @@ func (c *Clients) SessionClosed(s transport.Session) {
 	}
 	delete(c.sessions, s)
 	c.mu.Unlock()
-	finish(ds)
+	c.finish(ds)
 }
 
 // Expire removes and disconnects the clients that have been silent for two minutes. Start makes it run by itself.
@@ -338,18 +343,26 @@ func (c *Clients) Expire() {
 	for s, group := range closing {
 		s.Close(fmt.Sprintf("no heartbeat for group %s in %v", group, clientExpiry))
 	}
-	finish(ds)
+	c.finish(ds)
 }
 
 // finish tells the remaining members, in the order of the groups' names, once for each group, and releases what the
 // groups no longer use.
-func finish(ds []departure) {
+func (c *Clients) finish(ds []departure) {
 	slices.SortStableFunc(ds, func(a, b departure) int { return cmp.Compare(a.group, b.group) })
 	for i, d := range ds {
-		releaseAll(d.unused)
+		c.settle(d)
 		if i+1 == len(ds) || ds[i+1].group != d.group {
 			notify(d.group, d.left)
 		}
+	}
+}
+
+// settle releases what a group no longer uses, and lets its filters die with it.
+func (c *Clients) settle(d departure) {
+	releaseAll(d.unused)
+	if d.last {
+		c.set.Filters.Unregister(d.group)
 	}
 }
 

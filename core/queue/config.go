@@ -32,6 +32,11 @@ type Config struct {
 	ProgramsMax int `yaml:"programs_max"`
 	// ExpressionSizeMax is the longest filter expression.
 	ExpressionSizeMax plugin.Size `yaml:"expression_size_max"`
+	// FiltersMax is how many filters are registered, one for each group and topic that it filters by something else than
+	// tags. Those of groups that have gone make way first.
+	FiltersMax int `yaml:"filters_max"`
+	// FilterRetention is how long the filter of a group is kept whose members have gone. RocketMQ's is a day.
+	FilterRetention time.Duration `yaml:"filter_retention"`
 	// ClientGroupsMax is how many groups one connection may be a member of, and SubscriptionsMax how many topics it may
 	// subscribe in one group.
 	ClientGroupsMax  int `yaml:"client_groups_max"`
@@ -59,6 +64,8 @@ func DefaultConfig() Config {
 		HoldMax:             10 * time.Minute,
 		ProgramsMax:         256,
 		ExpressionSizeMax:   64 * plugin.KiB,
+		FiltersMax:          10_000,
+		FilterRetention:     24 * time.Hour,
 		ClientGroupsMax:     1024,
 		SubscriptionsMax:    1024,
 		OffsetsMax:          1_000_000,
@@ -84,6 +91,7 @@ func (c *Config) Validate() error {
 	bound("held_pulls_max", int64(c.HeldPullsMax), 0, 1<<24)
 	bound("programs_max", int64(c.ProgramsMax), 0, 1<<20)
 	bound("expression_size_max", int64(c.ExpressionSizeMax), 1, int64(plugin.MiB))
+	bound("filters_max", int64(c.FiltersMax), 0, 1<<20)
 	bound("client_groups_max", int64(c.ClientGroupsMax), 1, 1<<20)
 	bound("subscriptions_max", int64(c.SubscriptionsMax), 1, 1<<20)
 	bound("offsets_max", int64(c.OffsetsMax), 1, 1<<28)
@@ -96,6 +104,7 @@ func (c *Config) Validate() error {
 	}
 	span("scan_time_max", c.ScanTimeMax, 0, time.Second)
 	span("hold_max", c.HoldMax, time.Second, time.Hour)
+	span("filter_retention", c.FilterRetention, 0, 366*24*time.Hour)
 	span("offsets_save_interval", c.OffsetsSaveInterval, 100*time.Millisecond, time.Hour)
 	return errors.Join(errs...)
 }

@@ -6,13 +6,14 @@
 //   - Pulls answers pull requests. One that finds nothing may be held; Arrived wakes those whose message has come.
 //   - Clients knows who is connected, in which producer and consumer groups, and what each group subscribes.
 //   - Programs compiles filter expressions and shares the result between everybody who uses the same text.
+//   - Filters registers by what expression each group filters each topic, and saves it in RocketMQ's file.
 //   - Offsets keeps how far each group has consumed each queue, and saves it every few seconds.
 //   - Locks grants queues to single clients of a group for a minute at a time.
 //   - Retry plans where a message goes that a consumer sends back.
 //   - Progress computes lags, time spans, resets and the other tables that operators ask for.
 //   - Counters holds the rates that tools show.
 //
-// The package stores nothing itself but the offsets file. Messages come from the Log, topics and groups from the tables
+// The package stores nothing itself but the files of offsets and of filters. Messages come from the Log, topics and groups from the tables
 // of core/topic, through the small interfaces in log.go and tables.go. Nobody is authenticated here: core/broker does
 // that before it calls.
 //

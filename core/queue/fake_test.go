@@ -399,6 +399,7 @@ type world struct {
 	topics   *fakeTopics
 	groups   *fakeGroups
 	programs *Programs
+	filters  *Filters
 	clients  *Clients
 	offsets  *Offsets
 	counters *Counters
@@ -428,8 +429,9 @@ func newWorld(t testing.TB, change func(*Config)) *world {
 	w.programs = NewPrograms(compilers, cfg, quiet())
 	w.locks = NewLocks(cfg, w.clock)
 	w.counters = NewCounters(cfg, w.clock)
+	w.filters = newFilters(w, cfg)
 	w.clients = NewClients(ClientSettings{
-		Config: cfg, Clock: w.clock, Logger: quiet(), Programs: w.programs, Groups: w.groups, Left: w.locks.Leave,
+		Config: cfg, Clock: w.clock, Logger: quiet(), Programs: w.programs, Filters: w.filters, Groups: w.groups, Left: w.locks.Leave,
 		EnsureRetryTopic: func(group string, _ transport.GroupConfig, _ bool) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -440,10 +442,17 @@ func newWorld(t testing.TB, change func(*Config)) *world {
 	w.offsets = NewOffsets(OffsetSettings{Config: cfg, Clock: w.clock, Logger: quiet(), FS: w.fs, Path: "/store/config/consumerOffset.json", Log: w.log})
 	w.pulls = NewPulls(PullSettings{
 		Config: cfg, Clock: w.clock, Logger: quiet(), Log: w.log, Topics: w.topics, Groups: w.groups, Clients: w.clients,
-		Programs: w.programs, Offsets: w.offsets, Counters: w.counters, Perm: func() message.Perm { return w.perm },
+		Programs: w.programs, Filters: w.filters, Offsets: w.offsets, Counters: w.counters, Perm: func() message.Perm { return w.perm },
 		Cluster: "DefaultCluster",
 	})
 	return w
+}
+
+func newFilters(w *world, cfg Config) *Filters {
+	return NewFilters(FilterSettings{
+		Config: cfg, Clock: w.clock, Logger: quiet(), FS: w.fs, Programs: w.programs,
+		Path: "/store/config/consumerFilter.json", OwnPath: "/store/weir/filters.json",
+	})
 }
 
 func (w *world) topic(name string, queues int32) {

@@ -20,6 +20,7 @@ type PullSettings struct {
 	Groups   GroupTable
 	Clients  *Clients
 	Programs *Programs
+	Filters  *Filters
 	Offsets  *Offsets
 	Counters *Counters
 	// Perm returns what the broker as a whole allows.

@@ -8,11 +8,12 @@ import (
 	"github.com/weirmq/weir/core/transport"
 )
 
-// subscription is what a group wants of one topic, compiled. It is immutable; the group's table counts its program in.
+// subscription is what a group wants of one topic. It is immutable; the group's table counts its program in.
 type subscription struct {
 	transport.Subscription
+	// prog is for tags only. Other expressions are in Filters, which outlive the group's members.
 	prog *program
-	// fault says why there is no program: the expression doesn't compile, or nobody compiles its type.
+	// fault says why there is none: the tags make no sense, or nobody compiles the type.
 	fault error
 }
 
@@ -20,28 +21,25 @@ type subscription struct {
 // group's pulls with it.
 func (ps *Programs) compile(ctx context.Context, s transport.Subscription) *subscription {
 	sub := &subscription{Subscription: s}
-	if s.ClassFilter {
-		return sub
+	switch {
+	case s.ClassFilter:
+	case isTag(s.Expression.Type):
+		sub.prog, sub.fault = ps.get(ctx, s.Expression)
+	default:
+		if _, ok := ps.compilers.Compiler(s.Expression.Type); !ok {
+			sub.fault = &unservedError{expressionType: s.Expression.Type}
+		}
 	}
-	sub.prog, sub.fault = ps.get(ctx, s.Expression)
 	return sub
 }
 
-// refusal turns a fault into the answer to a pull that relies on the group's subscription. RocketMQ knows only at the
-// heartbeat that an SQL expression is wrong, and has no compiled filter at the pull.
+// refusal turns a fault into the answer to a pull that relies on the group's subscription.
 func (s *subscription) refusal() *message.Error {
-	if errors.Is(s.fault, errNoCompiler) {
-		return &message.Error{Code: message.SystemError, Remark: s.fault.Error()}
-	}
 	var e *message.Error
 	if !errors.As(s.fault, &e) {
 		return &message.Error{Code: message.SystemError, Remark: s.fault.Error()}
 	}
-	if isTag(s.Expression.Type) {
-		return e
-	}
-	return &message.Error{Code: message.FilterDataNotExist,
-		Remark: "The broker's consumer filter data is not exist!Your expression may be wrong! " + e.Remark}
+	return e
 }
 
 // CheckSubscription says whether a subscription would be accepted (CHECK_CLIENT_CONFIG): tags always are, as in
