@@ -10,6 +10,7 @@ import (
 	"github.com/weirmq/weir/core/plugin"
 	"github.com/weirmq/weir/core/transport"
 	"github.com/weirmq/weir/plugins/auth/open"
+	"github.com/weirmq/weir/plugins/filter/sql92"
 	"github.com/weirmq/weir/plugins/filter/tag"
 	"github.com/weirmq/weir/plugins/transport/remoting"
 )
@@ -25,6 +26,7 @@ type Sets struct {
 func CompiledIn() (Sets, error) {
 	filters, errFilters := plugin.NewSet[filter.Factory](
 		tag.Factory{},
+		sql92.Factory{},
 	)
 	auths, errAuth := plugin.NewSet[auth.Factory](
 		open.Factory{},

@@ -49,7 +49,7 @@ func defaultService(kinds []*pluginKind) service {
 		}
 		return out
 	}
-	s := service{Filters: pick(kinds[0], "tag"), Transports: pick(kinds[2], "remoting")}
+	s := service{Filters: pick(kinds[0], "tag", "sql92"), Transports: pick(kinds[2], "remoting")}
 	if a := pick(kinds[1], "open"); len(a) > 0 {
 		s.Auth = a[0]
 	}
