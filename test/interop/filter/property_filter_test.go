@@ -1,0 +1,160 @@
+package filter
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/sdk/brokertest"
+	"github.com/weirmq/weir/sdk/client"
+	"github.com/weirmq/weir/sdk/wire"
+)
+
+// manifestEntry is a message of a recorded store, and the groups to which Java delivered it.
+type manifestEntry struct {
+	MsgID      string
+	Properties map[string]string
+	Matches    []string
+}
+
+// TestPropertyFilterStore opens a store that a Java broker wrote for three groups with filters, its consume queue
+// extension, bitmaps and consumerFilter.json included. Every group gets exactly what Java delivered to it: by the filter
+// of the file, which its members revive without sending its text, and by a text that comes with the pull.
+func TestPropertyFilterStore(t *testing.T) {
+	t.Parallel()
+	dir := unpack(t, "../../../core/store/testdata/stores/property-filter.tar.gz")
+	var manifest []manifestEntry
+	readJSON(t, filepath.Join(dir, "property-filter", "manifest.json"), &manifest)
+	var saved struct {
+		FilterDataByTopic map[string]struct {
+			GroupFilterData map[string]struct {
+				ClientVersion int64
+				Expression    string
+			}
+		}
+	}
+	store := filepath.Join(dir, "property-filter", "store")
+	readJSON(t, filepath.Join(store, "config", "consumerFilter.json"), &saved)
+	const topic = "GoldenFilter"
+	filters := saved.FilterDataByTopic[topic].GroupFilterData
+	if len(filters) != 3 || len(manifest) != 300 {
+		t.Fatalf("%d filters and %d messages, want 3 and 300", len(filters), len(manifest))
+	}
+	b := brokertest.Start(t, brokertest.DataDir(store), brokertest.Set("store.segment_size", "1MiB"),
+		brokertest.Set("store.max_message_size", "32KiB"), brokertest.Set("store.consume_queue_entries", "1000"))
+	c := client.New(client.Options{NameServers: []string{b.NameServer()}})
+	defer c.Close()
+	for group, f := range filters {
+		var want []string
+		for _, m := range manifest {
+			if slices.Contains(m.Matches, group) {
+				want = append(want, m.MsgID)
+			}
+		}
+		slices.Sort(want)
+		if len(want) == 0 || len(want) == len(manifest) {
+			t.Fatalf("%s: %d matches of %d show nothing", group, len(want), len(manifest))
+		}
+		// The version of the file: the text here is ignored.
+		heartbeat(t, c, b.Addr(), group, topic, "1 = 2", f.ClientVersion)
+		for name, p := range map[string]client.PullRequest{
+			"by the saved filter": {Version: f.ClientVersion},
+			"by its own text":     {Subscription: &client.Subscription{Topic: topic, Type: message.ExpressionSQL92, Expression: f.Expression}},
+		} {
+			p.Group, p.Commit = group, -1
+			if got := pullAll(t, c, b.Addr(), topic, p); !slices.Equal(got, want) {
+				t.Errorf("%s %q %s: %d messages, want %d", group, f.Expression, name, len(got), len(want))
+			}
+		}
+	}
+}
+
+func heartbeat(t *testing.T, c *client.Client, addr, group, topic, text string, version int64) {
+	body, err := wire.AppendBody(nil, &wire.Heartbeat{ClientID: "c@" + group, ProducerDataSet: []wire.ProducerData{}, ConsumerDataSet: []wire.ConsumerData{{
+		GroupName: group, ConsumeType: wire.ConsumePassively, MessageModel: wire.Clustering, ConsumeFromWhere: wire.FromFirstOffset,
+		SubscriptionDataSet: []wire.SubscriptionData{{Topic: topic, ExpressionType: message.ExpressionSQL92, SubString: text, SubVersion: version}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.Call(context.Background(), addr, wire.CodeHeartbeat, nil, body)
+	if err == nil {
+		err = r.Err()
+	}
+	if err != nil {
+		t.Fatalf("heartbeat of %s: %v", group, err)
+	}
+}
+
+// pullAll reads both queues to their ends and returns the ids of the messages, sorted.
+func pullAll(t *testing.T, c *client.Client, addr, topic string, p client.PullRequest) (ids []string) {
+	for id := range int32(2) {
+		p.Queue = client.Queue{Topic: topic, ID: id, Addr: addr}
+		p.Offset = 0
+		for pulls := 0; ; pulls++ {
+			r, err := c.Pull(context.Background(), p)
+			if err != nil || pulls > 1000 {
+				t.Fatalf("pull %d of queue %d at %d: %v", pulls, id, p.Offset, err)
+			}
+			for _, m := range r.Messages {
+				ids = append(ids, m.Properties[message.PropUniqKey])
+			}
+			if r.Code == message.PullNotFound || r.Code == message.PullOffsetMoved {
+				break
+			}
+			p.Offset = r.Next
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func readJSON(t *testing.T, path string, v any) {
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, v)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+// unpack unpacks an archive with the times of its files, by which RocketMQ looks up offsets.
+func unpack(t *testing.T, archive string) (dir string) {
+	dir = t.TempDir()
+	f, err := os.Open(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return dir
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		path := filepath.Join(dir, filepath.FromSlash(h.Name))
+		data, err := io.ReadAll(r)
+		err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o644), os.Chtimes(path, h.ModTime, h.ModTime))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
