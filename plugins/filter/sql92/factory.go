@@ -33,5 +33,9 @@ func (Factory) NewCompiler(set plugin.Settings, cfg any) (filter.Compiler, error
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("make %s: %w", set.ID, err)
 	}
-	return newCompiler(*c), nil
+	compiler, err := newCompiler(*c, set.MeterProvider)
+	if err != nil {
+		return nil, fmt.Errorf("make %s: %w", set.ID, err)
+	}
+	return compiler, nil
 }

@@ -20,18 +20,45 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"strings"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/plugin"
 	"github.com/weirmq/weir/plugins/internal/sqltree"
 )
 
-// compiler compiles SQL92 expressions. It has no state.
-type compiler struct{ cfg Config }
+// compiler compiles SQL92 expressions. It has no state but its counters.
+type compiler struct {
+	cfg                       Config
+	compiled, refused, warned atomic.Int64
+}
 
 var _ filter.Compiler = (*compiler)(nil)
 
-func newCompiler(cfg Config) *compiler { return &compiler{cfg: cfg} }
+func newCompiler(cfg Config, meters metric.MeterProvider) (*compiler, error) {
+	c := &compiler{cfg: cfg}
+	meter := meters.Meter("github.com/weirmq/weir/plugins/filter/sql92")
+	for _, m := range []struct {
+		name, what string
+		v          *atomic.Int64
+	}{
+		{"weir.filter.sql92.compiled", "expressions compiled", &c.compiled},
+		{"weir.filter.sql92.refused", "expressions refused", &c.refused},
+		{"weir.filter.sql92.warned", "expressions compiled that hardly mean what their author thinks", &c.warned},
+	} {
+		_, err := meter.Int64ObservableCounter(m.name, metric.WithDescription(m.what),
+			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+				o.Observe(m.v.Load())
+				return nil
+			}))
+		if err != nil {
+			return nil, fmt.Errorf("make counter %s: %w", m.name, err)
+		}
+	}
+	return c, nil
+}
 
 func (*compiler) Start(context.Context, plugin.Host) error { return nil }
 func (*compiler) Stop(context.Context) error               { return nil }
@@ -41,6 +68,19 @@ func (*compiler) ExpressionTypes() []string { return []string{filter.TypeSQL92} 
 
 // Compile parses an expression and builds its program.
 func (c *compiler) Compile(ctx context.Context, e filter.Expression) (filter.Program, error) {
+	p, err := c.compile(ctx, e)
+	if err != nil {
+		c.refused.Add(1)
+		return nil, err
+	}
+	c.compiled.Add(1)
+	if len(p.Warnings()) > 0 {
+		c.warned.Add(1)
+	}
+	return p, nil
+}
+
+func (c *compiler) compile(ctx context.Context, e filter.Expression) (filter.Program, error) {
 	if e.Type != filter.TypeSQL92 {
 		return nil, fmt.Errorf("compile %s expression: the sql92 filter only knows %s", e.Type, filter.TypeSQL92)
 	}

@@ -89,7 +89,7 @@ func TestConfig(t *testing.T) {
 func TestRefuseWarned(t *testing.T) {
 	cfg := defaultConfig()
 	cfg.RefuseWarned = true
-	c := newCompiler(*cfg)
+	c := mustCompiler(cfg)
 	if _, err := c.Compile(context.Background(), sql("a > 5")); err != nil {
 		t.Error(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"testing"
 
+	"go.opentelemetry.io/otel/metric/noop"
+
 	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/filter/filtertest"
 )
@@ -56,7 +58,15 @@ func loadVectors(t testing.TB, five bool) (list []vector) {
 func compilerOf(engine, dialect string) *compiler {
 	cfg := defaultConfig()
 	cfg.Engine, cfg.Dialect = engine, dialect
-	return newCompiler(*cfg)
+	return mustCompiler(cfg)
+}
+
+func mustCompiler(cfg *Config) *compiler {
+	c, err := newCompiler(*cfg, noop.NewMeterProvider())
+	if err != nil {
+		panic(err)
+	}
+	return c
 }
 
 // TestVectors compares every engine with what RocketMQ 4.9.7 and 5.3.3 were observed to do, one message after the other
