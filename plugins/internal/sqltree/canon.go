@@ -20,17 +20,17 @@ func normal(x Cond) Cond {
 	case *Equal:
 		return &Equal{normal(x.Left), normal(x.Right)}
 	case *And:
-		if list := normalList(x.List); len(list) > 1 {
+		list := normalList(x.List)
+		if len(list) > 1 {
 			return &And{list}
-		} else {
-			return list[0]
 		}
+		return list[0]
 	case *Or:
-		if list := normalList(x.List); len(list) > 1 {
+		list := normalList(x.List)
+		if len(list) > 1 {
 			return &Or{list}
-		} else {
-			return list[0]
 		}
+		return list[0]
 	}
 	return x
 }
