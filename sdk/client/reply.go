@@ -56,6 +56,51 @@ func (r *Reply) Header() (*wire.Header, error) {
 	return &r.header, nil
 }
 
+// Int64 returns an ext field that is a number, without decoding the whole header where that is JSON as it is usually
+// written.
+func (r *Reply) Int64(name string) (int64, error) {
+	if !r.decoded && wire.Type(r.frame[4]) == wire.JSON {
+		head := r.frame[8 : 8+binary.BigEndian.Uint32(r.frame[4:])&0xFFFFFF]
+		if n, ok := quotedNumber(head, name); ok {
+			return n, nil
+		}
+	}
+	h, err := r.Header()
+	if err != nil {
+		return 0, err
+	}
+	return h.Int64(name)
+}
+
+// quotedNumber finds "name":"123".
+func quotedNumber(head []byte, name string) (int64, bool) {
+	const open, between = `"`, `":"`
+	for at := 0; ; {
+		i := bytes.Index(head[at:], []byte(name))
+		if i < 0 {
+			return 0, false
+		}
+		begin := at + i
+		at = begin + len(name)
+		if begin == 0 || head[begin-1] != open[0] || !bytes.HasPrefix(head[at:], []byte(between)) {
+			continue
+		}
+		text := head[at+len(between):]
+		end := bytes.IndexByte(text, '"')
+		if end < 1 || end > 18 {
+			return 0, false
+		}
+		var n int64
+		for _, c := range text[:end] {
+			if c < '0' || c > '9' {
+				return 0, false
+			}
+			n = n*10 + int64(c-'0')
+		}
+		return n, true
+	}
+}
+
 // Failure returns nil for code 0, the error of a request that got no reply, and else the code and remark as a
 // *message.Error.
 func (r *Reply) Failure() error {

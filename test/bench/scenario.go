@@ -50,7 +50,7 @@ func scenarios() []scenario {
 		return scenario{Name: name, What: what, Args: strings.Fields("consume --topic " + readTopic + " " + args), Aim: aim}
 	}
 	list := []scenario{
-		read("drain", "drain 256 B", "--rounds 2", 4),
+		read("drain", "drain 256 B", "--connections 2 --rounds 2", 4),
 		read("tag-scan", "drain by a tag, 1 in 1,000", "--filter hot --entries --rounds 20", 10),
 		send("async-64", "send 1 KiB, 64 in flight", "--in-flight 64", 3),
 		send("async-1024", "send 1 KiB, 1,024 in flight", "--in-flight 1024", 3),

@@ -1,10 +1,12 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
+	"math"
+	"strconv"
 	"sync"
 	"time"
 
@@ -66,7 +68,6 @@ type consumer struct {
 
 	mu     sync.Mutex
 	queues []*reading
-	header wire.Header
 	active int
 	tally  tally
 	e2e    *hdrhistogram.Histogram
@@ -76,6 +77,8 @@ type consumer struct {
 // reading is one queue's progress.
 type reading struct {
 	Position
+	frame  *client.Frame // of the next pull
+	digits []byte        // where it has the offset
 	offset int64
 	round  int
 	asked  int64 // when the pull was sent
@@ -122,9 +125,54 @@ func (c *Consume) lanes(ctx context.Context, ph *phases) ([]*consumer, error) {
 		}
 		l := byAddr[q.Addr][turn[q.Addr]%c.Connections]
 		turn[q.Addr]++
-		l.queues = append(l.queues, &reading{Position: q, offset: q.From})
+		r := &reading{Position: q, offset: q.From}
+		var err error
+		if r.frame, r.digits, err = c.pull(q.ID); err != nil {
+			return nil, err
+		}
+		l.queues = append(l.queues, r)
 	}
 	return lanes, nil
+}
+
+// offsetDigits is how many digits a pull's offset is written with, leading zeros included, so that it can be put into a
+// frame that was made in advance. Every broker reads them as a number.
+const offsetDigits = 19
+
+// pull makes the frame of a queue's pulls, and finds the offset in it.
+func (c *Consume) pull(queue int32) (*client.Frame, []byte, error) {
+	var h wire.Header
+	h.Request(wire.CodePullMessage, 0)
+	if c.Binary {
+		h.Type = wire.Binary
+	}
+	p := wire.PullHeader{ConsumerGroup: []byte(c.Group), Topic: []byte(c.Topic), QueueID: queue, QueueOffset: math.MaxInt64,
+		MaxMsgNums: c.Batch, SysFlag: message.PullSubscription, Subscription: []byte(c.Filter),
+		SuspendTimeoutMillis: holdTime.Milliseconds()}
+	if c.Follow {
+		p.SysFlag |= message.PullSuspend
+	}
+	if c.FilterType != "" && c.FilterType != message.ExpressionTag {
+		p.ExpressionType = []byte(c.FilterType)
+	}
+	p.Encode(&h)
+	f, err := client.NewFrame(&h, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := bytes.Index(f.Bytes(), strconv.AppendInt(nil, math.MaxInt64, 10))
+	if at < 0 {
+		return nil, nil, errors.New("make a pull: the offset is not in it")
+	}
+	return f, f.Bytes()[at : at+offsetDigits], nil
+}
+
+// putOffset writes n into the digits of a frame.
+func putOffset(digits []byte, n int64) {
+	for i := len(digits) - 1; i >= 0; i-- {
+		digits[i] = byte('0' + n%10)
+		n /= 10
+	}
 }
 
 func (c *Consume) measure(ctx context.Context, ph *phases, lanes []*consumer) (*Result, error) {
@@ -202,23 +250,9 @@ func (l *consumer) pullLocked(token uint64) {
 		}
 		q.offset = q.From
 	}
-	h := &l.header
-	h.Request(wire.CodePullMessage, 0)
-	if l.plan.Binary {
-		h.Type = wire.Binary
-	}
-	p := wire.PullHeader{ConsumerGroup: []byte(l.plan.Group), Topic: []byte(l.plan.Topic), QueueID: q.ID, QueueOffset: q.offset,
-		MaxMsgNums: l.plan.Batch, SysFlag: message.PullSubscription, Subscription: []byte(l.plan.Filter),
-		SuspendTimeoutMillis: holdTime.Milliseconds()}
-	if l.plan.Follow {
-		p.SysFlag |= message.PullSuspend
-	}
-	if l.plan.FilterType != "" && l.plan.FilterType != message.ExpressionTag {
-		p.ExpressionType = []byte(l.plan.FilterType)
-	}
-	p.Encode(h)
+	putOffset(q.digits, q.offset)
 	q.asked = now
-	if err := l.conn.Submit(h, nil, l, token, pullTimeout); err != nil {
+	if err := l.conn.SubmitFrame(q.frame, l, token, pullTimeout); err != nil {
 		l.tally.fail(what(err), 0)
 		l.endLocked()
 	}
@@ -261,7 +295,7 @@ func (l *consumer) Reply(token uint64, r *client.Reply) {
 		l.endLocked() // the same question would get the same answer
 		return
 	}
-	next, err := nextOffset(r)
+	next, err := r.Int64("nextBeginOffset")
 	if err != nil {
 		l.tally.fail(err.Error(), 0)
 		l.endLocked()
@@ -318,17 +352,4 @@ func (l *consumer) timeOf(r message.Record, now int64) {
 		sent := int64(binary.BigEndian.Uint64(b))
 		_ = l.e2e.RecordValue(max(lowest, min(now-sent, highest)))
 	}
-}
-
-// nextOffset finds where to go on.
-func nextOffset(r *client.Reply) (int64, error) {
-	h, err := r.Header()
-	if err != nil {
-		return 0, err
-	}
-	var p wire.PullReply
-	if err := p.Decode(h); err != nil {
-		return 0, fmt.Errorf("pull reply: %w", err)
-	}
-	return p.NextBeginOffset, nil
 }
