@@ -372,6 +372,9 @@ func (b *Broker) startNaming(ctx context.Context, g *gate) (*naming.Server, erro
 	if !b.opts.Config.NameServer.Enabled {
 		return nil, nil
 	}
+	if err := b.lockNames(); err != nil {
+		return nil, err
+	}
 	names, endpoint, err := b.newNameServer(g)
 	if err != nil {
 		return nil, err

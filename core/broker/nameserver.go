@@ -3,8 +3,10 @@ package broker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 
+	"github.com/weirmq/weir/core/internal/vfs"
 	"github.com/weirmq/weir/core/naming"
 	"github.com/weirmq/weir/core/plugin"
 	"github.com/weirmq/weir/core/transport"
@@ -29,6 +31,20 @@ func (b *Broker) newNameServer(g *gate) (*naming.Server, transport.Transport, er
 		return names, t, err
 	}
 	return nil, nil, errors.New("nameserver.enabled: no transport of this build serves name servers")
+}
+
+// lockNames keeps two name servers, alone or within brokers, from writing the KV table of one directory.
+func (b *Broker) lockNames() error {
+	dir := filepath.Join(b.opts.Config.DataDir, "weir")
+	if err := vfs.MkdirAllSync(b.opts.FS, dir); err != nil {
+		return fmt.Errorf("start name server: %w", err)
+	}
+	lock, err := b.opts.FS.Lock(filepath.Join(dir, "nameserver.lock"))
+	if err != nil {
+		return fmt.Errorf("start name server: %w", err)
+	}
+	b.onStop("name server's lock", func(context.Context) error { return lock.Close() })
+	return nil
 }
 
 // NameServer is a name server alone, without a broker.
