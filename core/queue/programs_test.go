@@ -84,7 +84,7 @@ func TestProgramsRefuse(t *testing.T) {
 		{filter.Expression{Type: "BODY"}, message.SubscriptionParseFailed, "is empty"},
 		{filter.Expression{Type: "BODY", Text: "bad"}, message.SubscriptionParseFailed, "not a word"},
 		{filter.Expression{Type: "SQL92", Text: "a > 1"}, message.SystemError, "does not support consumer to filter message by SQL92"},
-		{filter.Expression{Type: "tag", Text: "A"}, message.SystemError, "filter message by tag"},
+		{filter.Expression{Type: "tag", Text: "A"}, message.SubscriptionParseFailed, "filter message by tag"},
 	} {
 		err := ps.CheckSubscription(context.Background(), transport.Subscription{Topic: "T", Expression: c.e})
 		if isTag(c.e.Type) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/transport"
 )
@@ -43,14 +44,19 @@ func (s *subscription) refusal() *message.Error {
 }
 
 // CheckSubscription says whether a subscription would be accepted (CHECK_CLIENT_CONFIG): tags always are, as in
-// RocketMQ; other types when a plugin compiles the text.
+// RocketMQ; other types when a plugin compiles the text. SQL92 may be switched off, which is an error of its own there;
+// any other type that nobody compiles is a subscription that can't be parsed.
 func (ps *Programs) CheckSubscription(ctx context.Context, s transport.Subscription) error {
 	if isTag(s.Expression.Type) {
 		return nil
 	}
 	p, err := ps.get(ctx, s.Expression)
 	if errors.Is(err, errNoCompiler) {
-		return &message.Error{Code: message.SystemError, Remark: err.Error()}
+		code := message.SubscriptionParseFailed
+		if s.Expression.Type == filter.TypeSQL92 {
+			code = message.SystemError
+		}
+		return &message.Error{Code: code, Remark: err.Error()}
 	}
 	p.release()
 	return err
