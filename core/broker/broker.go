@@ -346,7 +346,7 @@ func (b *Broker) buildQueues(h *handler, compilers queue.CompilerMap) {
 
 func (b *Broker) buildProgress(h *handler) {
 	h.progress = queue.NewProgress(queue.ProgressSettings{
-		Clock: b.opts.Clock, Log: h.store, Topics: h.topics, Offsets: h.offsets, Clients: h.clients, Counters: h.counters,
+		Clock: b.opts.Clock, Log: h.store, Topics: h.topics, Offsets: h.offsets, Clients: h.clients, Filters: h.filters, Counters: h.counters,
 		Broker: b.opts.Config.Broker.Name,
 	})
 }

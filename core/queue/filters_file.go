@@ -235,8 +235,7 @@ func (fs *Filters) write(list []*registered) error {
 			t = filtersOfTopic{Groups: map[string]fileFilter{}, Topic: r.topic}
 			java.Topics[r.topic] = t
 		}
-		t.Groups[r.group] = fileFilter{Bloom: &fileBloom{r.bits, r.probes}, Born: r.born, Version: r.version, Group: r.group,
-			Dead: r.dead(), Died: r.died, Expression: r.expr.Text, Type: r.expr.Type, Topic: r.topic}
+		t.Groups[r.group] = r.file()
 	}
 	data, err := fastjson.AppendFile(nil, java)
 	if err != nil {
@@ -247,6 +246,26 @@ func (fs *Filters) write(list []*registered) error {
 		return err
 	}
 	return errors.Join(fs.writeFile(fs.set.Path, data), fs.writeOwn(ownData, len(own.Filters)))
+}
+
+// file is f in RocketMQ's form.
+func (f *registered) file() fileFilter {
+	return fileFilter{Bloom: &fileBloom{f.bits, f.probes}, Born: f.born, Version: f.version, Group: f.group,
+		Dead: f.dead(), Died: f.died, Expression: f.expr.Text, Type: f.expr.Type, Topic: f.topic}
+}
+
+// describe shows a group's filter to operators, as RocketMQ does: null when it has none.
+func (fs *Filters) describe(topic, group string) string {
+	f, ok := fs.get(topic, group)
+	if !ok {
+		return "null"
+	}
+	f.prog.release()
+	b, err := fastjson.AppendFile(nil, f.file())
+	if err != nil {
+		return "null" // nothing in it can't be written
+	}
+	return string(b)
 }
 
 // portable says whether a Java broker may find the filter in its file.

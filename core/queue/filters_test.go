@@ -437,3 +437,17 @@ func TestFiltersHammer(t *testing.T) {
 		}
 	}
 }
+
+// TestFilterShown: operators who look at a queue for a group see its filter.
+func TestFilterShown(t *testing.T) {
+	w, _ := sqlWorld(t, nil)
+	w.heartbeat(t, session(1), "c", consumer("g", sqlSub("T", "a = 1", 10)), consumer("h", sub("T", "*")))
+	w.log.send("T", 0, "A", "x")
+	p := newProgress(w)
+	for group, want := range map[string]string{"g": "\n\t\"expression\":\"a = 1\",\n\t\"expressionType\":\"SQL92\",\n", "h": "null"} {
+		e, err := p.QueueEntries(message.QueueKey{Topic: "T"}, 0, 1, group)
+		if err != nil || !strings.Contains(e.FilterData, want) {
+			t.Errorf("%s: %q, %v", group, e.FilterData, err)
+		}
+	}
+}

@@ -17,6 +17,7 @@ type ProgressSettings struct {
 	Topics   TopicTable
 	Offsets  *Offsets
 	Clients  *Clients
+	Filters  *Filters
 	Counters *Counters
 	// Broker is the broker's name, as clients know its queues.
 	Broker string
@@ -223,7 +224,7 @@ func (p *Progress) QueueEntries(q message.QueueKey, from message.Offset, count i
 		return out, nil
 	}
 	if s, ok := p.set.Clients.Subscription(group, q.Topic); ok {
-		out.Subscription, out.FilterData = &s, "null" // which is how RocketMQ writes that there is no compiled filter
+		out.Subscription, out.FilterData = &s, p.set.Filters.describe(q.Topic, group)
 	} else {
 		out.FilterData = fmt.Sprintf("%s@%s is not online!", group, q.Topic)
 	}

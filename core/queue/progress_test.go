@@ -13,7 +13,7 @@ import (
 
 func newProgress(w *world) *Progress {
 	return NewProgress(ProgressSettings{Clock: w.clock, Log: w.log, Topics: w.topics, Offsets: w.offsets, Clients: w.clients,
-		Counters: w.counters, Broker: "b"})
+		Filters: w.filters, Counters: w.counters, Broker: "b"})
 }
 
 // progressWorld has topic T with 2 queues, 5 messages in the first, stored at 1000, 2000, ..., 5000 ms.

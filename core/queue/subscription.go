@@ -34,13 +34,16 @@ func (ps *Programs) compile(ctx context.Context, s transport.Subscription) *subs
 	return sub
 }
 
-// refusal turns a fault into the answer to a pull that relies on the group's subscription.
+// refusal turns a fault into the answer to a pull that relies on the group's subscription. SQL92 may be switched off; to
+// RocketMQ, filters of other types that nobody compiles just don't exist.
 func (s *subscription) refusal() *message.Error {
-	var e *message.Error
-	if !errors.As(s.fault, &e) {
+	if e, ok := errors.AsType[*message.Error](s.fault); ok {
+		return e
+	}
+	if s.Expression.Type == filter.TypeSQL92 {
 		return &message.Error{Code: message.SystemError, Remark: s.fault.Error()}
 	}
-	return e
+	return &message.Error{Code: message.FilterDataNotExist, Remark: noFilterData + s.fault.Error()}
 }
 
 // CheckSubscription says whether a subscription would be accepted (CHECK_CLIENT_CONFIG): tags always are, as in
