@@ -160,6 +160,9 @@ func (b *Broker) startAll(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if names != nil {
+		b.handler.settings.addNameServer(b.nameServer.Addr().String())
+	}
 	if err := b.prepareRegistration(names); err != nil {
 		return err
 	}

@@ -69,10 +69,26 @@ func newSettings(cfg *config.Config, sec *sections, compilers queue.Compilers, n
 		"slaveReadEnable":                "false",
 		"diskMaxUsedSpaceRatio":          strconv.Itoa(int(sec.Store.DiskMaxUsed * 100)),
 		"notifyConsumerIdsChangedEnable": "true",
+		// What mqadmin exportConfigs takes for granted.
+		"filterServerNums":  "0",
+		"messageDelayLevel": "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h",
+		"msgTraceTopicName": "RMQ_SYS_TRACE_TOPIC",
+		"traceOn":           "true",
+		"traceTopicEnable":  "false",
+		"useTLS":            "false",
 	}}
 	s.permission.Store(&permission{perm: message.PermRW})
 	s.version.Store(&transport.DataVersion{Timestamp: now.UnixMilli()})
 	return s
+}
+
+// addNameServer puts the embedded name server before the others. It is called before anybody can ask.
+func (s *settings) addNameServer(address string) {
+	list := []string{address}
+	if others := s.fixed["namesrvAddr"]; others != "" {
+		list = append(list, others)
+	}
+	s.fixed["namesrvAddr"] = strings.Join(list, ";")
 }
 
 func (s *settings) perm() message.Perm { return s.permission.Load().perm }
