@@ -66,6 +66,21 @@ func TestNameErrors(t *testing.T) {
 	}
 }
 
+func TestKnownNames(t *testing.T) {
+	for name, want := range map[string]struct{ topic, group bool }{
+		"T": {true, true}, "%RETRY%my.group": {true, true}, "a b": {true, true}, "中文": {true, true}, "..a": {true, true},
+		"": {}, ".": {false, true}, "..": {false, true}, "../a": {}, "a\\b": {}, "a\x00": {}, "a@b": {true, false},
+		strings.Repeat("t", 127): {true, true}, strings.Repeat("t", 128): {false, true}, strings.Repeat("g", 256): {},
+	} {
+		if got := CheckKnownTopic(name) == nil; got != want.topic {
+			t.Errorf("topic %q is known: %v, want %v", name, got, want.topic)
+		}
+		if got := CheckKnownGroup(name) == nil; got != want.group {
+			t.Errorf("group %q is known: %v, want %v", name, got, want.group)
+		}
+	}
+}
+
 func TestConstantVectors(t *testing.T) {
 	vec := load[struct {
 		MessageSysFlag map[string]int32

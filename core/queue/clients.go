@@ -116,14 +116,17 @@ func (c *Clients) checkHeartbeat(h *transport.Heartbeat) error {
 	for i := range h.Consumers {
 		d := &h.Consumers[i]
 		if err := message.CheckGroup(d.Group); err != nil {
-			return err
+			// A group that came with RocketMQ's files may go on.
+			if _, known := c.set.Groups.Group(d.Group); !known {
+				return err
+			}
 		}
 		if n, limit := len(d.Subscriptions), c.set.Config.SubscriptionsMax; n > limit {
 			return refuse("group %s subscribes %d topics, at most %d are allowed", d.Group, n, limit)
 		}
 		for j := range d.Subscriptions {
 			s := &d.Subscriptions[j]
-			if err := message.CheckTopic(s.Topic); err != nil {
+			if err := message.CheckKnownTopic(s.Topic); err != nil {
 				return err
 			}
 			if n, limit := len(s.Expression.Text), int(c.set.Config.ExpressionSizeMax); n > limit {

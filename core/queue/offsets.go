@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -109,10 +110,13 @@ func (s *offsetShard) set(cell *atomic.Int64, at message.Offset) {
 const none = -1
 
 func (o *Offsets) create(s *offsetShard, k progressKey, id message.QueueID) (*atomic.Int64, error) {
-	if err := message.CheckTopic(k.topic); err != nil {
+	if err := message.CheckKnownTopic(k.topic); err != nil {
 		return nil, err
 	}
-	if err := message.CheckGroup(k.group); err != nil {
+	if strings.Contains(k.topic, "@") { // which stands between topic and group in the file
+		return nil, refusal(message.SystemError, "commit offset refused: the topic name %q has an @", k.topic)
+	}
+	if err := message.CheckKnownGroup(k.group); err != nil {
 		return nil, err
 	}
 	if limit := o.set.Config.OffsetsMax; o.count.Load() >= int64(limit) {

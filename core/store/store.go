@@ -148,7 +148,7 @@ func DefaultDelayLevels() []time.Duration {
 
 // openQueue returns a queue, opened if it wasn't. Names that can't be a directory are refused.
 func (s *Store) openQueue(key message.QueueKey) (*queue, error) {
-	if err := message.CheckTopic(key.Topic); err != nil {
+	if err := message.CheckKnownTopic(key.Topic); err != nil {
 		return nil, &message.Error{Code: message.MessageIllegal, Remark: err.Error()}
 	}
 	if key.ID < 0 {

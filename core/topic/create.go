@@ -106,9 +106,10 @@ func (t *Topics) ensure(name string, queues, sysFlag int32) (*transport.TopicCon
 	return c, err
 }
 
-// create adds a topic unless it has come into being meanwhile. full is the code of a refusal because of the quota.
+// create adds a topic unless it has come into being meanwhile. full is the code of a refusal because of the quota. The
+// retry topic of a known group may have a name that CheckTopic wouldn't let in.
 func (t *Topics) create(name string, full message.Code, build func(map[string]*transport.TopicConfig) (*transport.TopicConfig, error)) (c *transport.TopicConfig, created bool, err error) {
-	if err := message.CheckTopic(name); err != nil {
+	if err := message.CheckKnownTopic(name); err != nil {
 		return nil, false, err
 	}
 	err = t.table.change(func(d *draft[transport.TopicConfig]) error {
