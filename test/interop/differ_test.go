@@ -24,8 +24,18 @@ func TestDiffer(t *testing.T) {
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("no scripts: %v", err)
 	}
+	options := sut.Options{
+		SegmentSize: 16 << 20, QueueEntries: 2000, // small files, so that copies of them are small
+		JavaProperties: map[string]string{ // as weir is by default
+			"enablePropertyFilter": "true", "maxTransferBytesOnMessageInMemory": "1048576", "maxTransferCountOnMessageInMemory": "1024",
+		},
+	}
+	var brokers []*sut.Broker
 	side := func(kind sut.Kind) differ.Side {
-		b := sut.Start(t, sut.Options{Kind: kind})
+		o := options
+		o.Kind = kind
+		b := sut.Start(t, o)
+		brokers = append(brokers, b)
 		return differ.Side{Name: string(kind), Broker: b.Addr(), Names: b.NameServer()}
 	}
 	java, weir := side(sut.Java), side(sut.Weir)
@@ -48,4 +58,5 @@ func TestDiffer(t *testing.T) {
 			t.Logf("%d requests, %d of them answered differently as allowed", result.Requests, result.Allowed)
 		})
 	}
+	t.Run("stores", func(t *testing.T) { differStores(t, options, brokers...) })
 }

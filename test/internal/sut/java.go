@@ -77,5 +77,8 @@ func (j *java) properties() map[string]string {
 	if o.QueueEntries > 0 {
 		properties["mappedFileSizeConsumeQueue"] = fmt.Sprint(o.QueueEntries * 20)
 	}
+	for key, value := range o.JavaProperties {
+		properties[key] = value
+	}
 	return properties
 }

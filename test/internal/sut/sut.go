@@ -58,6 +58,9 @@ type Options struct {
 
 	NoAutoCreate bool // refuse sends to topics that nobody created
 
+	// JavaProperties are lines of broker.conf which win over the ones that follow from the rest. weir has none of them.
+	JavaProperties map[string]string
+
 	// NameServer is the address of a name server to join. If empty the broker comes with its own: weir's is embedded,
 	// Java's is a second process.
 	NameServer string
