@@ -27,7 +27,7 @@ func TestDiffer(t *testing.T) {
 	options := sut.Options{
 		SegmentSize: 16 << 20, QueueEntries: 2000, // small files, so that copies of them are small
 		JavaProperties: map[string]string{ // as weir is by default
-			"enablePropertyFilter": "true", "maxTransferBytesOnMessageInMemory": "1048576", "maxTransferCountOnMessageInMemory": "1024",
+			"maxTransferBytesOnMessageInMemory": "1048576", "maxTransferCountOnMessageInMemory": "1024",
 		},
 	}
 	var brokers []*sut.Broker
