@@ -10,6 +10,7 @@ import (
 	"github.com/weirmq/weir/core/plugin"
 	"github.com/weirmq/weir/core/transport"
 	"github.com/weirmq/weir/plugins/auth/open"
+	"github.com/weirmq/weir/plugins/filter/expr"
 	"github.com/weirmq/weir/plugins/filter/sql92"
 	"github.com/weirmq/weir/plugins/filter/tag"
 	"github.com/weirmq/weir/plugins/transport/remoting"
@@ -27,6 +28,7 @@ func CompiledIn() (Sets, error) {
 	filters, errFilters := plugin.NewSet[filter.Factory](
 		tag.Factory{},
 		sql92.Factory{},
+		expr.Factory{},
 	)
 	auths, errAuth := plugin.NewSet[auth.Factory](
 		open.Factory{},
