@@ -29,7 +29,7 @@ func Unmarshal(data []byte, v any) error {
 	if rv.Kind() != reflect.Pointer || rv.IsNil() {
 		return fmt.Errorf("read json: want a pointer, have %T", v)
 	}
-	d := decoder{reader: reader{b: data}}
+	d := decoder{reader: reader{b: decoded(data)}}
 	if err := d.value(rv.Elem()); err != nil {
 		return err
 	}

@@ -31,6 +31,15 @@ type reader struct {
 	depth int
 }
 
+// decoded returns the document with what isn't UTF-8 replaced by U+FFFD, as Java has it before it parses, and as our own
+// writing of the same text would have it. A good document, that is every one, is returned as it is.
+func decoded(doc []byte) []byte {
+	if utf8.Valid(doc) {
+		return doc
+	}
+	return bytes.ToValidUTF8(doc, []byte("\uFFFD"))
+}
+
 func (r *reader) bad(what string) error { return &SyntaxError{r.at, what} }
 
 func (r *reader) space() byte {

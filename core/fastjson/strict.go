@@ -7,7 +7,7 @@ func AppendStrict(dst, src []byte) ([]byte, error) {
 	if len(src) > MaxSize {
 		return dst, &SyntaxError{MaxSize, "document is longer than 64 MiB"}
 	}
-	r := reader{b: src}
+	r := reader{b: decoded(src)}
 	out, err := r.strict(dst)
 	if err == nil {
 		err = r.end()
