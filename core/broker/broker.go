@@ -229,6 +229,7 @@ func (b *Broker) startAuth(ctx context.Context) (*gate, error) {
 func (b *Broker) startFilters(ctx context.Context) (queue.CompilerMap, error) {
 	compilers := queue.CompilerMap{}
 	served := map[string]plugin.ID{}
+	shared := map[string]sharedCompilers{}
 	for _, in := range b.opts.Config.Filters {
 		f, ok := b.opts.Plugins.Filters.Find(in.ID.Type)
 		if !ok {
@@ -239,7 +240,13 @@ func (b *Broker) startFilters(ctx context.Context) (queue.CompilerMap, error) {
 			return nil, fmt.Errorf("make filter %s: %w", in.ID, err)
 		}
 		for _, t := range c.ExpressionTypes() {
-			if other, taken := served[t]; taken {
+			other, taken := served[t]
+			if sharer, ok := c.(filter.Sharer); ok && (!taken || shared[t] != nil) {
+				shared[t] = append(shared[t], sharedCompiler{c, sharer})
+				served[t], compilers[t] = in.ID, shared[t]
+				continue
+			}
+			if taken {
 				return nil, fmt.Errorf("service.filters: %s and %s both serve expressions of type %s; keep one", other, in.ID, t)
 			}
 			served[t], compilers[t] = in.ID, c
