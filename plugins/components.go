@@ -13,6 +13,7 @@ import (
 	"github.com/weirmq/weir/plugins/filter/expr"
 	"github.com/weirmq/weir/plugins/filter/sql92"
 	"github.com/weirmq/weir/plugins/filter/tag"
+	"github.com/weirmq/weir/plugins/filter/wasm"
 	"github.com/weirmq/weir/plugins/transport/remoting"
 )
 
@@ -29,6 +30,7 @@ func CompiledIn() (Sets, error) {
 		tag.Factory{},
 		sql92.Factory{},
 		expr.Factory{},
+		wasm.NewFactory(),
 	)
 	auths, errAuth := plugin.NewSet[auth.Factory](
 		open.Factory{},

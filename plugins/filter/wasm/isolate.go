@@ -1,0 +1,92 @@
+package wasm
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/weirmq/weir/core/filter"
+)
+
+// isolateCalls bounds the calls that one failed batch may cause. Halving 256 messages down to one bad one takes 16.
+const isolateCalls = 64
+
+// isolate finds, by halving on fresh instances, which of the messages can't be judged. Those are undecided; the others
+// get their verdicts. When the calls are used up, what is left is undecided as a whole.
+func (p *program) isolate(b *filter.Batch, s *scratch, order []int, v *filter.Verdicts, cause error) {
+	calls := isolateCalls
+	if len(order) == 1 { // once more: the fault may have been the instance's
+		p.retry(b, s, order, v, &calls)
+		return
+	}
+	p.halve(b, s, order, v, cause, &calls)
+}
+
+func (p *program) halve(b *filter.Batch, s *scratch, order []int, v *filter.Verdicts, cause error, calls *int) {
+	if len(order) == 1 {
+		p.report.poison(b, s, order[0], cause)
+		p.undecided(cause, order, v)
+		return
+	}
+	half := len(order) / 2
+	p.retry(b, s, order[:half], v, calls)
+	p.retry(b, s, order[half:], v, calls)
+}
+
+// retry judges a part again.
+func (p *program) retry(b *filter.Batch, s *scratch, order []int, v *filter.Verdicts, calls *int) {
+	for len(order) > 0 {
+		if *calls == 0 {
+			p.undecided(p.Fault(), order, v)
+			return
+		}
+		*calls--
+		n, err := p.judge(b, s, order, v, true)
+		if err != nil {
+			p.halve(b, s, order, v, err, calls)
+			return
+		}
+		order = order[n:]
+	}
+}
+
+// probeEvery is how many calls pass between two probes.
+const probeEvery = 1000
+
+// probe judges what has just been judged again, backwards and by a fresh instance, now and then and only if verdicts are
+// kept. A difference shows that the module isn't what it claims to be.
+func (p *program) probe(b *filter.Batch, s *scratch, order []int, v *filter.Verdicts) {
+	if !p.Pure() || p.calls.Add(1)%probeEvery != 0 {
+		return
+	}
+	if !p.agrees(b, s, order, v) {
+		p.demoted.Add(1)
+		p.report.demoted()
+	}
+}
+
+// agrees says whether a fresh instance gives the same verdicts in another order. An instance that fails has none.
+func (p *program) agrees(b *filter.Batch, s *scratch, order []int, v *filter.Verdicts) bool {
+	other := slices.Clone(order)
+	slices.Reverse(other)
+	if k := len(other) / 3; k > 0 {
+		r := rand.New(rand.NewPCG(uint64(len(order)), uint64(p.calls.Load())))
+		r.Shuffle(k, func(i, j int) { other[i], other[j] = other[j], other[i] })
+	}
+	var w filter.Verdicts
+	w.Reset(b.Len())
+	for rest := other; len(rest) > 0; {
+		n, err := p.judge(b, s, rest, &w, true)
+		if err != nil {
+			return true
+		}
+		rest = rest[n:]
+	}
+	for _, i := range order {
+		for _, pair := range [][2][]uint64{{v.True, w.True}, {v.Unknown, w.Unknown}, {v.Raise, w.Raise}} {
+			if filter.HasBit(pair[0], i) != filter.HasBit(pair[1], i) {
+				return false
+			}
+		}
+	}
+	return true
+}

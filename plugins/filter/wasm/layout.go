@@ -1,0 +1,95 @@
+package wasm
+
+import (
+	"slices"
+
+	"github.com/weirmq/weir/core/message"
+)
+
+// layout says which properties a batch has, and in which form. Slots of one property share its place in a message.
+type layout struct {
+	slots []slot
+	names []string // distinct
+	// To find out whether an item of a property string is wanted, its first byte leads to the first of the names that begin
+	// with it, and chain to the next. Both count from 1; 0 is none.
+	first [256]uint8
+	chain []uint8
+}
+
+// slot is a property as text, as a number, or both.
+type slot struct {
+	name   int // in names
+	text   bool
+	number SlotType // SlotText is none
+}
+
+// newLayout makes the layout of a manifest's properties.
+func newLayout(props []Slot) *layout {
+	l := &layout{}
+	for _, p := range props {
+		l.add(p.Name, p.Type)
+	}
+	return l
+}
+
+func (l *layout) add(name string, t SlotType) int {
+	i := slices.Index(l.names, name)
+	if i < 0 {
+		i = len(l.names)
+		l.names = append(l.names, name)
+		l.chain = append(l.chain, l.first[name[0]])
+		l.first[name[0]] = uint8(i + 1)
+	}
+	l.slots = append(l.slots, slot{name: i, text: t == SlotText, number: t})
+	return len(l.slots) - 1
+}
+
+// need returns the slot for a property: one that has it in that form already or can hold it, or a new one; -1 when there
+// are too many.
+func (l *layout) need(name string, t SlotType) int {
+	if !propertyName(name) {
+		return -1
+	}
+	for i := range l.slots {
+		s := &l.slots[i]
+		switch {
+		case l.names[s.name] != name:
+		case t == SlotText:
+			s.text = true
+			return i
+		case s.number == t || s.number == SlotText:
+			s.number = t
+			return i
+		}
+	}
+	if len(l.slots) == slotsMax {
+		return -1
+	}
+	return l.add(name, t)
+}
+
+// equal says whether two instances asked for the same.
+func (l *layout) equal(o *layout) bool {
+	return slices.Equal(l.slots, o.slots) && slices.Equal(l.names, o.names)
+}
+
+// gather finds l's properties in p. values has a place for each name.
+func (l *layout) gather(p message.Properties, values [][]byte) {
+	clear(values)
+	if len(l.names) == 0 {
+		return
+	}
+	for {
+		name, value, rest, ok := p.Next()
+		if !ok {
+			return
+		}
+		p = rest
+		for next := l.first[name[0]]; next != 0; next = l.chain[next-1] {
+			if l.names[next-1] == string(name) {
+				values[next-1] = value
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package wasm
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weirmq/weir/core/clock"
+	"github.com/weirmq/weir/core/filter"
+	"github.com/weirmq/weir/core/message"
+)
+
+// program is a module with a configuration.
+type program struct {
+	module   *module
+	values   []value
+	cfg      *Config
+	clock    clock.Clock
+	permits  chan struct{}
+	layout   *layout // what the first instance asked for; all must ask for the same
+	pool     pool
+	breaker  breaker
+	report   *reporter
+	warnings []string
+	scratch  sync.Pool // of *scratch
+	calls    atomic.Int64
+	// demoted counts the purity epochs: how often the probe has found the module to be impure.
+	demoted atomic.Int32
+	fault   atomic.Pointer[error]
+}
+
+var (
+	_ filter.Program   = (*program)(nil)
+	_ filter.Explainer = (*program)(nil)
+)
+
+// scratch is what one Match needs.
+type scratch struct {
+	records []message.Record // of the whole batch; nil where there is none
+	order   []int            // the messages that can be judged
+}
+
+// version is part of every key. Raise it when the same module starts to give other verdicts.
+const version = "mqf/1"
+
+// Key hashes what decides on verdicts: the module, its settings and its limits, and the purity epoch.
+func (p *program) Key() filter.Key {
+	b := append([]byte(version), p.module.hash[:]...)
+	l := &p.cfg.Limits
+	for _, n := range []int64{int64(p.module.pages), l.FuelPerRecord, l.FuelPerCall, l.FuelAtStart, int64(l.Records), stackUnits, int64(p.demoted.Load())} {
+		b = binary.BigEndian.AppendUint64(b, uint64(n))
+	}
+	return sha256.Sum256(appendCanonical(b, p.values))
+}
+
+// Needs lists the properties of all slots, and what imports may reach.
+func (p *program) Needs() filter.Needs {
+	n := filter.Needs{Record: true, Properties: append([]string{}, p.layout.names...)}
+	if p.module.anyProp {
+		n.Properties = nil
+	}
+	if p.module.manifest.has("body") {
+		n.Body = true
+		if !p.module.wholeBody {
+			n.BodyMax = p.module.manifest.bodyCap()
+		}
+	}
+	return n
+}
+
+// Pure says that the module's manifest and imports promise it, that the operator relies on it, and that the probe hasn't
+// found otherwise.
+func (p *program) Pure() bool {
+	return !p.module.impure && p.cfg.Dispatch && p.demoted.Load() == 0
+}
+
+// Warnings are for the person who wrote the subscription.
+func (p *program) Warnings() []string { return p.warnings }
+
+// Fault returns why messages were undecided last, nil if none ever was.
+func (p *program) Fault() error {
+	if e := p.fault.Load(); e != nil {
+		return *e
+	}
+	return nil
+}
+
+// Close ends all instances.
+func (p *program) Close() error {
+	p.pool.close()
+	return nil
+}
+
+// fuelFor returns the fuel of a call with n messages.
+func (p *program) fuelFor(n int) int64 {
+	per := p.cfg.Limits.FuelPerRecord
+	if asked := p.module.manifest.FuelPerRecord; asked > 0 {
+		per = min(per, asked)
+	}
+	return min(p.cfg.Limits.FuelPerCall, fuelBase+per*int64(n))
+}
+
+// acquire waits for the right to run code of modules.
+func (p *program) acquire(ctx context.Context) error {
+	select {
+	case p.permits <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case p.permits <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait to call the WASM module %s: %w", p.module.name, ctx.Err())
+	}
+}
+
+func (p *program) release() { <-p.permits }
+
+// Match judges b in calls of at most Limits.Records messages. A failure of the module is no error: the messages that it
+// concerns are undecided, and Fault tells why.
+func (p *program) Match(ctx context.Context, b *filter.Batch, v *filter.Verdicts) error {
+	s, _ := p.scratch.Get().(*scratch)
+	if s == nil {
+		s = &scratch{}
+	}
+	defer p.scratch.Put(s)
+	defer s.reset()
+	s.load(b, v)
+	if len(s.order) == 0 {
+		return nil
+	}
+	if !p.breaker.allow(p.clock.Now()) {
+		p.undecided(ErrOpen, s.order, v)
+		return nil
+	}
+	if err := p.acquire(ctx); err != nil {
+		p.breaker.abandoned()
+		return err
+	}
+	defer p.release()
+	p.matchAll(b, s, v)
+	return nil
+}
+
+// load finds the records. Messages without a sound one are undecided.
+func (s *scratch) load(b *filter.Batch, v *filter.Verdicts) {
+	for i := range b.Len() {
+		var rec message.Record
+		if i < len(b.Records) && b.Records[i] != nil {
+			rec, _, _ = message.ViewRecord(b.Records[i])
+		}
+		s.records = append(s.records, rec)
+		if rec == nil {
+			filter.SetBit(v.Undecided, i)
+			continue
+		}
+		s.order = append(s.order, i)
+	}
+}
+
+// reset lets go of what was borrowed.
+func (s *scratch) reset() {
+	clear(s.records)
+	s.records, s.order = s.records[:0], s.order[:0]
+}
+
+func (p *program) matchAll(b *filter.Batch, s *scratch, v *filter.Verdicts) {
+	order := s.order
+	for len(order) > 0 {
+		part := order[:min(len(order), p.cfg.Limits.Records)]
+		n, err := p.judge(b, s, part, v, false)
+		if err == nil {
+			p.breaker.succeeded()
+			p.probe(b, s, part[:n], v)
+			order = order[n:]
+			continue
+		}
+		p.report.failed(err)
+		open := p.breaker.failed(p.clock.Now())
+		if open {
+			p.report.opened(err)
+			p.undecided(err, order, v)
+			return
+		}
+		p.isolate(b, s, part, v, err)
+		order = order[len(part):]
+	}
+}
+
+// judge has one call made by an instance, a new one if fresh is set.
+func (p *program) judge(b *filter.Batch, s *scratch, order []int, v *filter.Verdicts, fresh bool) (int, error) {
+	in, err := p.take(fresh)
+	if err != nil {
+		return 0, err
+	}
+	n, err := in.judge(b, s, order, v)
+	p.report.called(in, n)
+	p.give(in, err == nil)
+	return n, err
+}
+
+// take returns an idle instance or a new one.
+func (p *program) take(fresh bool) (*instance, error) {
+	if !fresh {
+		if in := p.pool.get(); in != nil {
+			return in, nil
+		}
+	}
+	in, err := p.start()
+	if err != nil {
+		return nil, err
+	}
+	p.report.started()
+	if !in.layout.equal(p.layout) {
+		in.close()
+		return nil, fault(ErrSlots, "it must not depend on anything but its configuration")
+	}
+	return in, nil
+}
+
+// give puts an instance back if it may be used again.
+func (p *program) give(in *instance, sound bool) {
+	if !sound || p.cfg.Isolation == isolationFresh || in.worn() || !p.pool.put(in) {
+		in.close()
+	}
+}
+
+// undecided marks messages that have no verdict, and remembers why.
+func (p *program) undecided(err error, order []int, v *filter.Verdicts) {
+	err = fmt.Errorf("WASM module %s: %w", p.module.name, err)
+	p.fault.Store(&err)
+	for _, i := range order {
+		filter.SetBit(v.Undecided, i)
+	}
+}
+
+// spread sets the bits of dst for the messages of a word's set bits.
+func spread(dst []uint64, word uint64, order []int) {
+	for ; word != 0; word &= word - 1 {
+		filter.SetBit(dst, order[bits.TrailingZeros64(word)])
+	}
+}
