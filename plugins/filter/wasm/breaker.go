@@ -54,7 +54,7 @@ func (b *breaker) succeeded() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.open {
-		*b = breaker{}
+		b.failures, b.next, b.open, b.trial = [breakerFailures]time.Time{}, 0, false, false
 	}
 }
 
@@ -62,9 +62,9 @@ func (b *breaker) succeeded() {
 func (b *breaker) failed(now time.Time) (open bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	oldest := b.failures[b.next]
 	b.failures[b.next] = now
 	b.next = (b.next + 1) % breakerFailures
+	oldest := b.failures[b.next]
 	if b.open || !oldest.IsZero() && now.Sub(oldest) <= breakerWindow {
 		b.open, b.until, b.trial = true, now.Add(breakerOpen), false
 	}

@@ -15,7 +15,7 @@ const isolateCalls = 64
 func (p *program) isolate(b *filter.Batch, s *scratch, order []int, v *filter.Verdicts, cause error) {
 	calls := isolateCalls
 	if len(order) == 1 { // once more: the fault may have been the instance's
-		p.retry(b, s, order, v, &calls)
+		p.retry(b, s, order, v, cause, &calls)
 		return
 	}
 	p.halve(b, s, order, v, cause, &calls)
@@ -28,15 +28,15 @@ func (p *program) halve(b *filter.Batch, s *scratch, order []int, v *filter.Verd
 		return
 	}
 	half := len(order) / 2
-	p.retry(b, s, order[:half], v, calls)
-	p.retry(b, s, order[half:], v, calls)
+	p.retry(b, s, order[:half], v, cause, calls)
+	p.retry(b, s, order[half:], v, cause, calls)
 }
 
 // retry judges a part again.
-func (p *program) retry(b *filter.Batch, s *scratch, order []int, v *filter.Verdicts, calls *int) {
+func (p *program) retry(b *filter.Batch, s *scratch, order []int, v *filter.Verdicts, cause error, calls *int) {
 	for len(order) > 0 {
 		if *calls == 0 {
-			p.undecided(p.Fault(), order, v)
+			p.undecided(cause, order, v)
 			return
 		}
 		*calls--

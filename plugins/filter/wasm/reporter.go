@@ -22,8 +22,8 @@ type reporter struct {
 	clock clock.Clock
 	name  string
 
-	// attrs are the labels of all metrics.
-	attrs    metric.MeasurementOption
+	// attrs are the labels of all metrics. They are slices because a call with a list of options would allocate one.
+	attrs    []metric.AddOption
 	calls    metric.Int64Counter
 	records  metric.Int64Counter
 	fuel     metric.Int64Counter
@@ -34,7 +34,7 @@ type reporter struct {
 
 	mu      sync.Mutex // guards all below
 	names   []string   // metrics that guests have registered
-	options []metric.MeasurementOption
+	options [][]metric.AddOption
 	lines   budget // of guests' log lines
 	faults  budget // of log lines about failures
 }
@@ -69,7 +69,7 @@ const (
 func newReporter(set plugin.Settings, name string) (*reporter, error) {
 	r := &reporter{log: set.Logger.With("module", name), clock: set.Clock, name: name,
 		lines: budget{most: guestLines}, faults: budget{most: faultLines}}
-	r.attrs = metric.WithAttributeSet(attribute.NewSet(attribute.String("module", name)))
+	r.attrs = []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(attribute.String("module", name)))}
 	m := set.MeterProvider.Meter("github.com/weirmq/weir/plugins/filter/wasm")
 	var err error
 	counter := func(name, about string) metric.Int64Counter {
@@ -92,9 +92,9 @@ func newReporter(set plugin.Settings, name string) (*reporter, error) {
 // called counts a call, and what the guest counted in it.
 func (r *reporter) called(in *instance, n int) {
 	ctx := context.Background()
-	r.calls.Add(ctx, 1, r.attrs)
-	r.records.Add(ctx, int64(n), r.attrs)
-	r.fuel.Add(ctx, in.given-max(0, int64(in.fuel.Get())), r.attrs)
+	r.calls.Add(ctx, 1, r.attrs...)
+	r.records.Add(ctx, int64(n), r.attrs...)
+	r.fuel.Add(ctx, in.given-max(0, int64(in.fuel.Get())), r.attrs...)
 	for i, n := range in.metrics {
 		if n == 0 {
 			continue
@@ -102,22 +102,22 @@ func (r *reporter) called(in *instance, n int) {
 		in.metrics[i] = 0
 		r.mu.Lock()
 		known := i < len(r.options)
-		var option metric.MeasurementOption
+		var option []metric.AddOption
 		if known {
 			option = r.options[i]
 		}
 		r.mu.Unlock()
 		if known && n > 0 { // counters don't go back
-			r.guest.Add(ctx, n, option)
+			r.guest.Add(ctx, n, option...)
 		}
 	}
 }
 
-func (r *reporter) started() { r.made.Add(context.Background(), 1, r.attrs) }
+func (r *reporter) started() { r.made.Add(context.Background(), 1, r.attrs...) }
 
 // failed counts a failed call. What failed is logged once a second.
 func (r *reporter) failed(err error) {
-	r.failures.Add(context.Background(), 1, r.attrs)
+	r.failures.Add(context.Background(), 1, r.attrs...)
 	r.mu.Lock()
 	ok, unsaid := r.faults.take(r.clock.Now())
 	r.mu.Unlock()
@@ -127,7 +127,7 @@ func (r *reporter) failed(err error) {
 }
 
 func (r *reporter) opened(err error) {
-	r.opens.Add(context.Background(), 1, r.attrs)
+	r.opens.Add(context.Background(), 1, r.attrs...)
 	r.log.Error("a WASM module fails all the time; its messages wait", "error", err, "retry_after", breakerOpen)
 }
 
@@ -184,7 +184,7 @@ func (p *program) metric(name string) (id int, ok bool) {
 		return 0, false
 	}
 	r.names = append(r.names, name)
-	r.options = append(r.options, metric.WithAttributeSet(attribute.NewSet(
-		attribute.String("module", r.name), attribute.String("counter", name))))
+	r.options = append(r.options, []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(
+		attribute.String("module", r.name), attribute.String("counter", name)))})
 	return len(r.names) - 1, true
 }

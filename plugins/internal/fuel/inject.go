@@ -11,6 +11,12 @@ import (
 // module with more, all functions with callees watch it.
 const framesMax = 1 << 20
 
+// placesMax bounds what compiling one function takes. Compilers that put values into registers need memory and time for
+// each local in each place where control flow meets.
+const placesMax = 4 << 20
+
+func (f *function) places() int64 { return int64(f.locals) * (1 + f.merges) }
+
 // frameShare is how many of the largest frames fit into the stack at least.
 const frameShare = 16
 
@@ -32,6 +38,9 @@ func Inject(m *wasmbin.Module, o Options) (*wasmbin.Module, error) {
 		f, err := a.function(i)
 		if err != nil {
 			return nil, err
+		}
+		if f.places() > placesMax {
+			return nil, fmt.Errorf("function %d is too complex to compile: %d locals, and control flow meets in %d places", i+a.imported, f.locals, f.merges)
 		}
 		list[i] = f
 	}
@@ -57,7 +66,7 @@ func definedOnly(taken map[uint32]bool, imported int) (list []int) {
 func settleFrames(list []*function, stack int64) {
 	total := int64(0)
 	for _, f := range list {
-		f.frame = 8 + f.instrs/2 + int64(f.locals)*(1+f.merges)
+		f.frame = 8 + f.instrs/2 + f.places()
 		f.frame = min(f.frame, max(1, stack/frameShare))
 		if !f.recursive {
 			total += f.frame

@@ -1,0 +1,514 @@
+package wasm
+
+import (
+	"context"
+	"errors"
+	"math/bits"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weirmq/weir/core/clock"
+	"github.com/weirmq/weir/core/filter"
+	"github.com/weirmq/weir/plugins/internal/wasmbin"
+)
+
+// forever repeats what body does.
+func forever(body func(c *wasmbin.Code)) func(c *wasmbin.Code) {
+	return func(c *wasmbin.Code) {
+		c.Loop(wasmbin.NoValue)
+		body(c)
+		c.Br(0)
+		c.End()
+		c.Op(wasmbin.Unreachable)
+	}
+}
+
+func args(c *wasmbin.Code, list ...int32) {
+	for _, n := range list {
+		c.I32Const(n)
+	}
+}
+
+func countSet(list []uint64) (n int) {
+	for _, w := range list {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}
+
+// TestHostileGuests judges with modules that do what they can against the broker. It wants every message to be undecided,
+// the error that is named for the deed, and all of that soon. All calls of one Match, the halving included, have a bound.
+func TestHostileGuests(t *testing.T) {
+	soon := 2 * time.Second // under the race detector, on a busy machine; each takes some milliseconds
+	import1 := func(name string, f func(c *wasmbin.Code)) *fixture {
+		x := newGuest().filtering(f)
+		x.imports = []string{name}
+		return x
+	}
+	tests := []struct {
+		name  string
+		guest *fixture
+		kind  error
+		text  string
+	}{
+		{"endless loop", newGuest().filtering(endless), ErrFuel, "an endless loop"},
+		{"endless recursion", newGuest().filtering(func(c *wasmbin.Code) {
+			c.LocalGet(0)
+			c.LocalGet(1)
+			c.LocalGet(2)
+			c.Call(2)
+		}), nil, "recursion"}, // or fuel: calls for one message have little
+		{"exponential recursion", newGuest().filtering(func(c *wasmbin.Code) {
+			c.LocalGet(1)
+			c.I32Const(1 << 20)
+			c.Op(wasmbin.I32GtU)
+			c.If(wasmbin.OneValue(wasmbin.I32))
+			c.I32Const(0)
+			c.Else()
+			for range 2 {
+				c.LocalGet(0)
+				c.LocalGet(1)
+				c.I32Const(10000)
+				c.Op(wasmbin.I32Add)
+				c.LocalGet(2)
+				c.Call(2)
+			}
+			c.Op(wasmbin.I32Add)
+			c.End()
+		}), ErrFuel, "too much work"},
+		{"trap", newGuest().filtering(trapping), ErrTrap, "unreachable"},
+		{"division by zero", newGuest().filtering(func(c *wasmbin.Code) {
+			args(c, 1, 0)
+			c.Op(wasmbin.I32DivS)
+		}), ErrTrap, "integer divide by zero"},
+		{"reading outside", newGuest().filtering(func(c *wasmbin.Code) {
+			args(c, -1)
+			c.Memory(wasmbin.I32Load, 2, 1<<31)
+		}), ErrTrap, "out of bounds memory access"},
+		{"growing memory", newGuest().filtering(forever(func(c *wasmbin.Code) {
+			args(c, 1)
+			c.Op(wasmbin.MemoryGrow)
+			c.Index(0)
+			c.Op(wasmbin.Drop)
+		})), ErrFuel, ""},
+		{"filling memory", newGuest().filtering(forever(func(c *wasmbin.Code) {
+			args(c, 0, 1, 4*pageSize)
+			c.Op(wasmbin.MemoryFill)
+			c.Index(0)
+		})), ErrFuel, ""},
+		{"too few results", newGuest().filtering(func(c *wasmbin.Code) {
+			count(c)
+			args(c, 1)
+			c.Op(wasmbin.I32Sub)
+		}), ErrResultCount, "results for"},
+		{"too many results", newGuest().filtering(func(c *wasmbin.Code) { args(c, 1<<30) }), ErrResultCount, "1073741824 results for"},
+		{"error code", newGuest().filtering(func(c *wasmbin.Code) { args(c, -5) }), ErrCode, "mqf_filter returned -5, out of memory"},
+		{"logging without end", import1("log", forever(func(c *wasmbin.Code) {
+			args(c, 0, 0, 1<<30)
+			c.Call(0)
+		})), ErrFuel, ""},
+		{"log outside of the memory", import1("log", func(c *wasmbin.Code) {
+			args(c, 0, -1, 100)
+			c.Call(0)
+			args(c, 0)
+		}), ErrImportUse, "outside of the memory"},
+		{"metric at the wrong time", import1("metric", func(c *wasmbin.Code) {
+			args(c, 0, 0)
+			c.Call(0)
+		}), ErrImportUse, "metric is for mqf_init"},
+		{"metric that isn't", import1("metric_add", func(c *wasmbin.Code) {
+			args(c, 99)
+			c.I64Const(1)
+			c.Call(0)
+			args(c, 0)
+		}), ErrImportUse, "there is no metric 99"},
+		{"need_prop at the wrong time", import1("need_prop", func(c *wasmbin.Code) {
+			args(c, 0, 0, 0)
+			c.Call(0)
+		}), ErrImportUse, "need_prop is for mqf_init"},
+		{"record that isn't", import1("prop", func(c *wasmbin.Code) {
+			args(c, 5000, 0, 1, 0, 0)
+			c.Call(0)
+		}), ErrImportUse, "there is no record 5000"},
+		{"entropy without end", import1("random_get", forever(func(c *wasmbin.Code) {
+			args(c, 0, 4*pageSize)
+			c.Call(0)
+			c.Op(wasmbin.Drop)
+		})), ErrFuel, "in an import"},
+		{"writing without end", import1("fd_write", func(c *wasmbin.Code) {
+			args(c, 1, 0, -1, 0)
+			c.Call(0)
+		}), ErrFuel, "in an import"},
+		{"polling without end", import1("poll_oneoff", func(c *wasmbin.Code) {
+			args(c, 0, 0, -1, 0)
+			c.Call(0)
+		}), ErrFuel, "in an import"},
+		{"exit", import1("proc_exit", func(c *wasmbin.Code) {
+			args(c, 2)
+			c.Call(0)
+			args(c, 0)
+		}), ErrTrap, "it exited with code 2"},
+	}
+	for _, x := range tests {
+		t.Run(x.name, func(t *testing.T) {
+			p := compiled(t, x.guest.build(t), clock.NewManual(time.Unix(1e9, 0)))
+			v, took := match(t, p, messages(t, 300))
+			if n := countSet(v.Undecided); n != 300 {
+				t.Errorf("%d of 300 messages are undecided", n)
+			}
+			err := p.Fault()
+			if x.kind == nil && (errors.Is(err, ErrStack) || errors.Is(err, ErrFuel)) {
+				x.kind, x.text = err, ""
+			}
+			if !errors.Is(err, x.kind) || !strings.Contains(err.Error(), x.text) || !strings.HasPrefix(err.Error(), "WASM module guest: ") {
+				t.Errorf("got %v, want %v … %s", err, x.kind, x.text)
+			}
+			if took > soon {
+				t.Errorf("it took %v", took)
+			}
+			t.Logf("%v: %v", took, p.Fault())
+		})
+	}
+}
+
+// TestScribbler writes all over its memory, batch and results included. The verdicts may be anything, but bits behind the
+// last message don't count, and raise wins.
+func TestScribbler(t *testing.T) {
+	p := compiled(t, newGuest().filtering(func(c *wasmbin.Code) {
+		count(c)
+		c.LocalSet(3)
+		args(c, 0, 0xff, 4*pageSize)
+		c.Op(wasmbin.MemoryFill)
+		c.Index(0)
+		c.LocalGet(3)
+	}).build(t), nil)
+	v, _ := match(t, p, messages(t, 300))
+	if countSet(v.Raise) != 300 || countSet(v.True)+countSet(v.Unknown)+countSet(v.Undecided) != 0 {
+		t.Errorf("%d raise, %d true, %d unknown, %d undecided", countSet(v.Raise), countSet(v.True), countSet(v.Unknown), countSet(v.Undecided))
+	}
+}
+
+// TestGrowingStops grows the memory in every batch. It never has more than its limit, and an instance that came close to
+// it is replaced.
+func TestGrowingStops(t *testing.T) {
+	p := compiled(t, newGuest().filtering(func(c *wasmbin.Code) {
+		args(c, 1)
+		c.Op(wasmbin.MemoryGrow)
+		c.Index(0)
+		c.Op(wasmbin.Drop)
+		count(c)
+	}).build(t), nil)
+	b := messages(t, 10)
+	for range 50 {
+		v, _ := match(t, p, b)
+		if countSet(v.Undecided) != 0 {
+			t.Fatal(p.Fault())
+		}
+		for _, in := range p.pool.idle {
+			if size := in.mod.Memory().Size(); size > pagesDefault*pageSize*3/4 {
+				t.Fatalf("an idle instance has %d bytes", size)
+			}
+		}
+	}
+}
+
+// poisonous traps at every message whose a is 77, and says true to all others.
+func poisonous() *fixture {
+	return newGuest().filtering(func(c *wasmbin.Code) {
+		typed := func() { // the value of record in local 3
+			c.LocalGet(0)
+			c.LocalGet(0)
+			c.LocalGet(0)
+			c.Memory(wasmbin.I32Load, 2, atDirectory)
+			c.Op(wasmbin.I32Add)
+			c.Memory(wasmbin.I32Load, 2, 4)
+			c.Op(wasmbin.I32Add)
+			count(c)
+			args(c, 7)
+			c.Op(wasmbin.I32Add)
+			args(c, -8)
+			c.Op(wasmbin.I32And, wasmbin.I32Add)
+			c.LocalGet(3)
+			args(c, 3)
+			c.Op(wasmbin.I32Shl, wasmbin.I32Add)
+			c.Memory(wasmbin.I32Load, 2, 0)
+		}
+		c.Loop(wasmbin.NoValue)
+		typed()
+		args(c, 77)
+		c.Op(wasmbin.I32Eq)
+		c.If(wasmbin.NoValue)
+		c.Op(wasmbin.Unreachable)
+		c.End()
+		c.LocalGet(3) // set the bit
+		args(c, 3)
+		c.Op(wasmbin.I32ShrU)
+		c.LocalGet(2)
+		c.Op(wasmbin.I32Add)
+		c.LocalTee(4)
+		c.LocalGet(4)
+		c.Memory(wasmbin.I32Load8U, 0, 0)
+		args(c, 1)
+		c.LocalGet(3)
+		args(c, 7)
+		c.Op(wasmbin.I32And, wasmbin.I32Shl, wasmbin.I32Or)
+		c.Memory(wasmbin.I32Store8, 0, 0)
+		c.LocalGet(3)
+		args(c, 1)
+		c.Op(wasmbin.I32Add)
+		c.LocalTee(3)
+		count(c)
+		c.Op(wasmbin.I32LtU)
+		c.BrIf(0)
+		c.End()
+		count(c)
+	})
+}
+
+// TestPoisonIsIsolated has one message in 256, then two, that the module traps at: only they are undecided.
+func TestPoisonIsIsolated(t *testing.T) {
+	for _, poison := range [][]int{{0}, {255}, {131}, {17, 18}, {3, 200}} {
+		p := compiled(t, poisonous().build(t), nil)
+		b := messages(t, 256)
+		for i := range b.Records {
+			x := Test{Props: map[string]string{"a": "5"}}
+			for _, k := range poison {
+				if i == k {
+					x.Props["a"] = "77"
+				}
+			}
+			b.Records[i], _ = x.record()
+		}
+		v, _ := match(t, p, b)
+		for i := range 256 {
+			bad := i == poison[0] || i == poison[len(poison)-1]
+			if filter.HasBit(v.Undecided, i) != bad || filter.HasBit(v.True, i) == bad {
+				t.Fatalf("poison %v: message %d: true %v, undecided %v: %v", poison, i, filter.HasBit(v.True, i), filter.HasBit(v.Undecided, i), p.Fault())
+			}
+		}
+	}
+}
+
+// TestBreaker fails until the module isn't called any more, waits, fails the trial, waits again, and succeeds.
+func TestBreaker(t *testing.T) {
+	ck := clock.NewManual(time.Unix(1e9, 0))
+	p := compiled(t, poisonous().build(t), ck)
+	bad, good := messages(t, 1), messages(t, 1)
+	bad.Records[0], _ = (&Test{Props: map[string]string{"a": "77"}}).record()
+	step := func(what string, b *filter.Batch, decided, called bool) {
+		t.Helper()
+		v, _ := match(t, p, b)
+		if got := countSet(v.Undecided) == 0; got != decided {
+			t.Errorf("%s: decided is %v: %v", what, got, p.Fault())
+		}
+		if got := errors.Is(p.Fault(), ErrOpen); !decided && got == called {
+			t.Errorf("%s: %v", what, p.Fault())
+		}
+	}
+	step("sound", good, true, true)
+	for range breakerFailures {
+		step("failing", bad, false, true)
+		ck.Advance(time.Second)
+	}
+	step("open", good, false, false)
+	ck.Advance(breakerOpen - 2*time.Second)
+	step("still open", good, false, false)
+	ck.Advance(time.Second)
+	step("trial that fails", bad, false, true)
+	step("open again", good, false, false)
+	ck.Advance(breakerOpen)
+	step("trial that succeeds", good, true, true)
+	step("closed", good, true, true)
+	for range 20 { // seldom enough
+		step("a failure now and then", bad, false, true)
+		step("in between", good, true, true)
+		ck.Advance(breakerWindow / 3)
+	}
+}
+
+// TestTrialThatIsGivenUp waits for the right to call with a context that ends. The next caller may try.
+func TestTrialThatIsGivenUp(t *testing.T) {
+	ck := clock.NewManual(time.Unix(1e9, 0))
+	p := compiled(t, poisonous().build(t), ck)
+	for range breakerFailures {
+		p.breaker.failed(ck.Now())
+	}
+	ck.Advance(breakerOpen)
+	for range cap(p.permits) {
+		p.permits <- struct{}{}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var v filter.Verdicts
+	v.Reset(1)
+	if err := p.Match(ctx, messages(t, 1), &v); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	for range cap(p.permits) {
+		<-p.permits
+	}
+	if w, _ := match(t, p, messages(t, 1)); countSet(w.Undecided) != 0 {
+		t.Errorf("nobody may try: %v", p.Fault())
+	}
+}
+
+// forgetful says true to every batch but those that the instance judges at certain times: it has state.
+func forgetful() *fixture {
+	g := newGuest().filtering(func(c *wasmbin.Code) {
+		c.GlobalGet(0)
+		args(c, 1)
+		c.Op(wasmbin.I32Add)
+		c.GlobalSet(0)
+		c.LocalGet(2)
+		c.GlobalGet(0)
+		args(c, 1)
+		c.Op(wasmbin.I32GtU)
+		c.Memory(wasmbin.I32Store8, 0, 0)
+		count(c)
+	})
+	g.globals = 1
+	return g
+}
+
+// TestProbe judges until a probe finds out that a module which says it is pure remembers. From then on it isn't pure, and
+// its key is another one.
+func TestProbe(t *testing.T) {
+	p := compiled(t, forgetful().build(t), nil, func(c *Config) { c.Dispatch = true })
+	if !p.Pure() {
+		t.Fatal("not pure from the beginning")
+	}
+	key, b := p.Key(), messages(t, 1)
+	for range probeEvery + 1 {
+		match(t, p, b)
+	}
+	if p.Pure() || p.Key() == key {
+		t.Errorf("pure %v, key changed %v", p.Pure(), p.Key() != key)
+	}
+}
+
+// TestPureOnlyWhenAllowed shows who decides.
+func TestPureOnlyWhenAllowed(t *testing.T) {
+	impure := newGuest().with(map[string]any{"purity": "impure"})
+	clocked := newGuest().with(map[string]any{"purity": "impure"})
+	clocked.imports = []string{"now_ms"}
+	for _, x := range []struct {
+		name     string
+		guest    *fixture
+		dispatch bool
+		want     bool
+	}{{"pure and wanted", newGuest(), true, true}, {"pure and not wanted", newGuest(), false, false},
+		{"impure", impure, true, false}, {"with a clock", clocked, true, false}} {
+		p := compiled(t, x.guest.build(t), nil, func(c *Config) { c.Dispatch = x.dispatch })
+		if p.Pure() != x.want {
+			t.Errorf("%s: pure is %v", x.name, p.Pure())
+		}
+	}
+}
+
+// TestFreshInstances has a guest with state judge on a new instance each time.
+func TestFreshInstances(t *testing.T) {
+	p := compiled(t, forgetful().build(t), nil, func(c *Config) { c.Isolation = isolationFresh })
+	for range 3 {
+		if v, _ := match(t, p, messages(t, 1)); countSet(v.True) != 0 {
+			t.Error("the guest remembers")
+		}
+	}
+	if len(p.pool.idle) != 0 {
+		t.Errorf("%d idle instances", len(p.pool.idle))
+	}
+}
+
+// TestHammerMatch judges on many goroutines and closes the program meanwhile. No more instances stay than may be called.
+func TestHammerMatch(t *testing.T) {
+	p := compiled(t, poisonous().build(t), nil)
+	b := messages(t, 200)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				var v filter.Verdicts
+				v.Reset(b.Len())
+				if err := p.Match(context.Background(), b, &v); err != nil {
+					t.Error(err)
+				}
+				if countSet(v.True)+countSet(v.Undecided) != 200 {
+					t.Error("messages without a verdict")
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(p.pool.idle); n > cap(p.permits) {
+		t.Errorf("%d idle instances", n)
+	}
+}
+
+// TestReloads loads and closes a module often. Memory comes back to where it was.
+func TestReloads(t *testing.T) {
+	count := 1000
+	if testing.Short() {
+		count = 50
+	}
+	bin := poisonous().build(t)
+	b := messages(t, 10)
+	round := func() {
+		c, err := open(t, bin, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := c.Compile(context.Background(), expr("guest"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		match(t, p.(*program), b)
+		if err := errors.Join(p.Close(), c.Stop(context.Background())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	for range 5 {
+		round()
+	}
+	before := heap()
+	for range count {
+		round()
+	}
+	if after := heap(); after > before+8<<20 {
+		t.Errorf("%d reloads, and the heap has grown from %d to %d bytes", count, before, after)
+	} else {
+		t.Logf("%d reloads: heap %d, then %d bytes", count, before, after)
+	}
+}
+
+func TestMatchDoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	p := compiled(t, poisonous().build(t), nil)
+	b := messages(t, 256)
+	for i := range b.Records {
+		b.Records[i], _ = (&Test{Props: map[string]string{"a": "5"}}).record()
+	}
+	var v filter.Verdicts
+	v.Reset(256)
+	if n := testing.AllocsPerRun(100, func() {
+		v.Reset(256)
+		if err := p.Match(context.Background(), b, &v); err != nil {
+			t.Error(err)
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if countSet(v.True) != 256 {
+		t.Errorf("%d true: %v", countSet(v.True), p.Fault())
+	}
+}
