@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/weirmq/weir/core/message"
@@ -73,21 +74,33 @@ func (l *layout) equal(o *layout) bool {
 	return slices.Equal(l.slots, o.slots) && slices.Equal(l.names, o.names)
 }
 
-// gather finds l's properties in p. values has a place for each name.
+// The separators of a property string; see message.Properties.
+const (
+	nameEnd = 0x01
+	itemEnd = 0x02
+)
+
+// gather finds l's properties in p. values has a place for each name. It does what p.Next does, but looks for the end of a
+// name only where a wanted name may stand.
 func (l *layout) gather(p message.Properties, values [][]byte) {
 	clear(values)
 	if len(l.names) == 0 {
 		return
 	}
-	for {
-		name, value, rest, ok := p.Next()
-		if !ok {
-			return
+	for len(p) > 0 {
+		item := []byte(p)
+		if i := bytes.IndexByte(item, itemEnd); i >= 0 {
+			item, p = item[:i:i], p[i+1:]
+		} else {
+			p = nil
 		}
-		p = rest
-		for next := l.first[name[0]]; next != 0; next = l.chain[next-1] {
-			if l.names[next-1] == string(name) {
-				values[next-1] = value
+		if len(item) == 0 {
+			continue
+		}
+		for next := l.first[item[0]]; next != 0; next = l.chain[next-1] {
+			name := l.names[next-1]
+			if n := len(name); len(item) >= n+2 && item[n] == nameEnd && string(item[:n]) == name {
+				values[next-1] = item[n+1:]
 				break
 			}
 		}

@@ -30,7 +30,7 @@ func TestConformance(t *testing.T) {
 		props(filtertest.Unknown), props(filtertest.True, "amount", "1", "x", "y", "amount", "200"),
 		{NoRecord: true, Want: filtertest.Undecided},
 	}
-	filtertest.Run(t, filtertest.Suite{Factory: NewFactory(), Config: declared("testdata/threshold.wasm", func(c *Config) {
+	filtertest.Run(t, filtertest.Suite{Factory: NewFactory(), Config: declared("../../../sdk/guest/c/examples/threshold/threshold.wasm", func(c *Config) {
 		c.Config = map[string]string{"limit": "100"}
 		c.Dispatch = true
 	}), Cases: []filtertest.Case{
