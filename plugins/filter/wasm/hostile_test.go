@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/bits"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -448,9 +449,9 @@ func TestHammerMatch(t *testing.T) {
 
 // TestReloads loads and closes a module often. Memory comes back to where it was.
 func TestReloads(t *testing.T) {
-	count := 1000
-	if testing.Short() {
-		count = 50
+	count := 200
+	if os.Getenv("WEIR_REQUIRE_ALL") == "1" {
+		count = 1000
 	}
 	bin := poisonous().build(t)
 	b := messages(t, 10)
