@@ -43,7 +43,7 @@ func countSet(list []uint64) (n int) {
 // TestHostileGuests judges with modules that do what they can against the broker. It wants every message to be undecided,
 // the error that is named for the deed, and all of that soon. All calls of one Match, the halving included, have a bound.
 func TestHostileGuests(t *testing.T) {
-	soon := 2 * time.Second // under the race detector, on a busy machine; each takes some milliseconds
+	soon := 10 * time.Second // under the race detector, on a busy machine; each takes some milliseconds
 	import1 := func(name string, f func(c *wasmbin.Code)) *fixture {
 		x := newGuest().filtering(f)
 		x.imports = []string{name}

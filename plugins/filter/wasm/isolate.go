@@ -8,7 +8,7 @@ import (
 )
 
 // isolateCalls bounds the calls that one failed batch may cause. Halving 256 messages down to one bad one takes 16.
-const isolateCalls = 64
+const isolateCalls = 40
 
 // isolate finds, by halving on fresh instances, which of the messages can't be judged. Those are undecided; the others
 // get their verdicts. When the calls are used up, what is left is undecided as a whole.

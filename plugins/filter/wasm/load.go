@@ -59,7 +59,7 @@ func readModule(path string, limit plugin.Size) ([]byte, error) {
 // bounds are those of section counts. Guests of all languages stay far below them.
 func bounds() wasmbin.Bounds {
 	return wasmbin.Bounds{Functions: 20_000, Imports: 1000, Types: 10_000, Globals: 1000, Exports: 1000, TableEntries: 20_000,
-		Segments: 20_000, DataBytes: 4 << 20, Locals: 10_000, BodyBytes: 2 << 20}
+		Segments: 100_000, DataBytes: 4 << 20, Locals: 10_000, BodyBytes: 2 << 20}
 }
 
 // checked is a module that may be compiled.

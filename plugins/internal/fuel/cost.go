@@ -9,7 +9,7 @@ const (
 	costDivide   = 8
 	// Bulk operations pay for their operand: a unit for so many bytes or for one table entry, and so many units for a page.
 	bytesPerUnit = 16
-	unitsPerPage = 2048
+	unitsPerPage = 4096
 )
 
 // costOf returns what executing op costs, besides what it costs by its operand.

@@ -1,0 +1,3 @@
+module github.com/weirmq/weir/sdk/guest/go
+
+go 1.24
