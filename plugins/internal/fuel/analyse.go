@@ -47,6 +47,7 @@ const (
 	patchCharge patchKind = iota // insert the charge of point n
 	patchHelper                  // insert a call of helper n
 	patchReturn                  // a return, n blocks deep
+	patchCall                    // a call, n bytes long: the fuel is put back before and taken again behind it
 )
 
 // block is an open block of a body.
@@ -163,10 +164,12 @@ func (a *analyser) step(f *function, in *wasmbin.Instr, point int) int {
 	case wasmbin.ReturnOp:
 		f.patches = append(f.patches, patch{at: in.Start, kind: patchReturn, n: len(a.blocks) - 1})
 	case wasmbin.CallOp:
+		f.patches = append(f.patches, patch{at: in.Start, kind: patchCall, n: in.End - in.Start})
 		if callee := int(in.A) - a.imported; callee >= 0 {
 			f.calls = append(f.calls, call{callee: callee, point: point})
 		}
 	case wasmbin.CallIndirectOp:
+		f.patches = append(f.patches, patch{at: in.Start, kind: patchCall, n: in.End - in.Start})
 		f.indirect = true
 	case wasmbin.RefFunc:
 		a.taken[in.A] = true
