@@ -13,6 +13,7 @@ type function struct {
 	locals  int // parameters included
 	patches []patch
 	charges []int64 // the cost of each charge point; the first is the entry
+	before  []int   // the point before each, that could pay for it instead; -1 where none could
 	calls   []call
 	merges  int64 // places where control flow meets
 	instrs  int64
@@ -79,7 +80,7 @@ func (a *analyser) function(i int) (*function, error) {
 	for _, l := range f.body.Locals {
 		f.locals += int(l.Count)
 	}
-	f.charges = append(f.charges, 1+int64(f.locals))
+	f.charges, f.before = append(f.charges, 1+int64(f.locals)), append(f.before, -1)
 	a.walker.Reset(*f.body)
 	a.blocks = append(a.blocks[:0], block{})
 	point := 0
@@ -153,7 +154,7 @@ func (a *analyser) step(f *function, in *wasmbin.Instr, point int) int {
 		f.loops = true
 		f.merges++
 		f.charges[point]--
-		point = a.point(f, in.End)
+		point = a.point(f, in.End, -1)
 		f.charges[point]++
 	case wasmbin.ElseOp:
 		point = a.blocks[len(a.blocks)-1].before
@@ -182,8 +183,8 @@ func (a *analyser) step(f *function, in *wasmbin.Instr, point int) int {
 }
 
 // point makes a charge point that stands at a place of the code.
-func (a *analyser) point(f *function, at int) int {
-	f.charges = append(f.charges, 0)
+func (a *analyser) point(f *function, at, before int) int {
+	f.charges, f.before = append(f.charges, 0), append(f.before, before)
 	f.patches = append(f.patches, patch{at: at, kind: patchCharge, n: len(f.charges) - 1})
 	return len(f.charges) - 1
 }
@@ -199,7 +200,7 @@ func (a *analyser) end(f *function, in *wasmbin.Instr, point int) int {
 		return point
 	}
 	if b.table && !b.loop {
-		return a.point(f, in.End)
+		return a.point(f, in.End, b.before)
 	}
 	return b.before
 }
@@ -212,5 +213,25 @@ func (a *analyser) table(labels []uint32) {
 		if at := len(a.blocks) - 1 - int(l); at > 0 {
 			a.blocks[at].table = true
 		}
+	}
+}
+
+// foldMax is the largest cost that a point pays for another behind it, and foldTotal for all of them.
+const (
+	foldMax   = 16
+	foldTotal = 200
+)
+
+// fold drops small points behind jump tables: the point before pays for them, whether the code is executed or not.
+func (f *function) fold() {
+	folded := make([]int64, len(f.charges))
+	for p := len(f.charges) - 1; p > 0; p-- {
+		to, n := f.before[p], f.charges[p]
+		if to < 0 || n > foldMax || folded[to]+n > foldTotal {
+			continue
+		}
+		f.charges[p] = 0
+		f.charges[to] += n
+		folded[to] += n
 	}
 }

@@ -54,6 +54,7 @@ func settleOne(list []*function, f *function, may bool) {
 		}
 	}
 	if !flat {
+		f.fold()
 		return
 	}
 	total := int64(0)
