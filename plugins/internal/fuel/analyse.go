@@ -218,8 +218,8 @@ func (a *analyser) table(labels []uint32) {
 
 // foldMax is the largest cost that a point pays for another behind it, and foldTotal for all of them.
 const (
-	foldMax   = 16
-	foldTotal = 200
+	foldMax   = 8
+	foldTotal = 48
 )
 
 // fold drops small points behind jump tables: the point before pays for them, whether the code is executed or not.
