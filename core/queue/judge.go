@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math/bits"
 
 	"github.com/weirmq/weir/core/filter"
@@ -154,11 +155,21 @@ func (s *scan) verdict(entries []message.Entry, offsets []int) (used int, stop b
 				return used, true
 			}
 		case filter.HasBit(s.verdicts.Undecided, j):
-			s.fault = errUndecided
+			s.fault = s.undecided()
 			return offsets[j], true
 		}
 	}
 	return 0, false
+}
+
+// undecided says that there is no verdict now, and why, if the program knows.
+func (s *scan) undecided() error {
+	if e, ok := s.prog.Program.(filter.Explainer); ok {
+		if cause := e.Fault(); cause != nil {
+			return fmt.Errorf("%w: %w", errUndecided, cause)
+		}
+	}
+	return errUndecided
 }
 
 // fetch fills the batch with the entries, up to the first whose record can't be had, and returns how many that are, and
