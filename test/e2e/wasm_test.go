@@ -59,3 +59,38 @@ func TestWASMFilters(t *testing.T) {
 		t.Errorf("a module that isn't: %v", err)
 	}
 }
+
+// TestWASMFilterThatFails has a module that traps at one message of four. What stands before it is delivered; at it the
+// consumer waits, is told why, and loses nothing.
+func TestWASMFilterThatFails(t *testing.T) {
+	b := brokertest.Start(t, brokertest.Set("service.filters", "tag,wasm/trap"),
+		brokertest.Set("filters.wasm/trap.path", "testdata/trap.wasm"))
+	c := client.New(client.Options{NameServers: []string{b.NameServer()}})
+	defer c.Close()
+	var queue client.Queue
+	for i := range 4 {
+		m := &client.Message{Topic: "T", Body: fmt.Append(nil, i), QueueKey: "one"}
+		if i == 2 {
+			m.Properties = map[string]string{"bad": "yes"}
+		}
+		sent, err := c.Producer("p").Send(t.Context(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		queue = sent.Queue
+	}
+	pull := func(offset int64) (*client.PullResult, error) {
+		return c.Pull(t.Context(), client.PullRequest{Queue: queue, Group: "g", Offset: offset, Commit: -1,
+			Subscription: &client.Subscription{Topic: "T", Type: "WASM", Expression: "trap"}})
+	}
+	r, err := pull(0)
+	if err != nil || len(r.Messages) != 2 || r.Next != 2 {
+		t.Fatalf("got %+v, %v, want the two messages before", r, err)
+	}
+	if _, err := pull(2); err == nil || !strings.Contains(err.Error(), "couldn't judge the next message; try again: WASM module trap: the module trapped: unreachable") {
+		t.Errorf("at the message that can't be judged: %v", err)
+	}
+	if r, err := pull(3); err != nil || len(r.Messages) != 1 || string(r.Messages[0].Body) != "3" {
+		t.Errorf("behind it: %+v, %v", r, err)
+	}
+}
