@@ -1,7 +1,7 @@
 package wasm
 
 import (
-	"bytes"
+	"math/bits"
 	"slices"
 
 	"github.com/weirmq/weir/core/message"
@@ -74,35 +74,49 @@ func (l *layout) equal(o *layout) bool {
 	return slices.Equal(l.slots, o.slots) && slices.Equal(l.names, o.names)
 }
 
-// The separators of a property string; see message.Properties.
-const (
-	nameEnd = 0x01
-	itemEnd = 0x02
-)
-
-// gather finds l's properties in p. values has a place for each name. It does what p.Next does, but looks for the end of a
-// name only where a wanted name may stand.
+// gather finds l's properties in p. values has a place for each name. It does what p.Next does, but looks for the ends of
+// items in eight bytes at a time, and for the end of a name only where a wanted name may stand.
 func (l *layout) gather(p message.Properties, values [][]byte) {
 	clear(values)
 	if len(l.names) == 0 {
 		return
 	}
-	for len(p) > 0 {
-		item := []byte(p)
-		if i := bytes.IndexByte(item, itemEnd); i >= 0 {
-			item, p = item[:i:i], p[i+1:]
-		} else {
-			p = nil
-		}
-		if len(item) == 0 {
-			continue
-		}
-		for next := l.first[item[0]]; next != 0; next = l.chain[next-1] {
-			name := l.names[next-1]
-			if n := len(name); len(item) >= n+2 && item[n] == nameEnd && string(item[:n]) == name {
-				values[next-1] = item[n+1:]
-				break
+	start, at := 0, 0
+	for ; at+8 <= len(p); at += 8 {
+		for ends := itemEnds(le.Uint64(p[at:])); ends != 0; ends &= ends - 1 {
+			end := at + bits.TrailingZeros64(ends)/8
+			if l.first[p[start]] != 0 {
+				l.item(p[start:end], values)
 			}
+			start = end + 1
+		}
+	}
+	for ; at < len(p); at++ {
+		if p[at] == message.PropertyItemEnd {
+			l.item(p[start:at], values)
+			start = at + 1
+		}
+	}
+	l.item(p[start:], values)
+}
+
+// itemEnds has the top bit of every byte of x that ends an item, and no other bit.
+func itemEnds(x uint64) uint64 {
+	const ones = 0x0101010101010101
+	x ^= ones * message.PropertyItemEnd
+	return ^((x&(ones*0x7f) + ones*0x7f) | x | ones*0x7f)
+}
+
+// item keeps the value of an item that is wanted. An item without a name or a value doesn't count.
+func (l *layout) item(item []byte, values [][]byte) {
+	if len(item) == 0 {
+		return
+	}
+	for next := l.first[item[0]]; next != 0; next = l.chain[next-1] {
+		name := l.names[next-1]
+		if n := len(name); len(item) >= n+2 && item[n] == message.PropertyNameEnd && string(item[:n]) == name {
+			values[next-1] = item[n+1 : len(item) : len(item)]
+			return
 		}
 	}
 }

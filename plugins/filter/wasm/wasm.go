@@ -23,6 +23,6 @@
 //
 // # What it costs
 //
-// A batch of 256 messages costs about 20 ns a message to lay out, and what the guest does with it: 6 ns a message for a
-// comparison in C or Rust. Judging doesn't allocate. A program holds an instance for each core that calls it.
+// A batch of 256 messages with six properties costs about 80 ns a message, nearly all of it to find the properties and lay
+// them out; a comparison in C or Rust takes 2 to 4 ns. Judging doesn't allocate. A program holds an instance for each core that calls it.
 package wasm

@@ -7,6 +7,7 @@ const (
 	costCall     = 4
 	costIndirect = 8
 	costDivide   = 8
+	costBulk     = 16 // with an operand of 0
 	// Bulk operations pay for their operand: a unit for so many bytes or for one table entry, and so many units for a page.
 	bytesPerUnit = 16
 	unitsPerPage = 4096
@@ -21,6 +22,9 @@ func costOf(op wasmbin.Op) int64 {
 		return costCall
 	case wasmbin.CallIndirectOp:
 		return costIndirect
+	}
+	if _, ok := helperOf(op); ok {
+		return costBulk
 	}
 	switch {
 	case op >= wasmbin.I32DivS && op <= wasmbin.I32RemU, op >= wasmbin.I64DivS && op <= wasmbin.I64RemU,

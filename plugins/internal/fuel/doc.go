@@ -23,7 +23,7 @@
 // # What it costs
 //
 // A fraction of a nanosecond a loop turn, about one a call, and another one for functions that may be recursive. The
-// examples of the guest kits take 1.1 to 1.2 times as long in C and Rust, and 1.2 to 1.5 times in Go: BenchmarkOverhead in
+// examples of the guest kits take 1.05 to 1.25 times as long in C and Rust, and 1.3 to 1.6 times in Go: BenchmarkOverhead in
 // plugins/filter/wasm prints it.
 //
 // # What it refuses
