@@ -134,10 +134,10 @@ func (g guest) record(i uint32) message.Record {
 	if g.phase != phaseJudge {
 		g.abort(fault(ErrImportUse, "prop and body are for mqf_filter"))
 	}
-	if int64(i) >= int64(len(g.records)) {
-		g.abort(fault(ErrImportUse, "there is no record %d in a batch of %d", i, len(g.records)))
+	if int64(i) >= int64(len(g.batch.records)) {
+		g.abort(fault(ErrImportUse, "there is no record %d in a batch of %d", i, len(g.batch.records)))
 	}
-	return g.records[i]
+	return g.batch.records[i]
 }
 
 func mqfProp(ctx context.Context, mod api.Module, s []uint64) {

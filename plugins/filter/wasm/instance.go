@@ -36,7 +36,7 @@ type instance struct {
 	given          int64  // fuel for the last call
 	settled        uint32 // size of the memory after the first batches
 	args           [4]uint64
-	rows           // the batch
+	batch          rows
 }
 
 // phase says what host functions may do.
@@ -107,7 +107,7 @@ func (in *instance) prepare(p *program) error {
 		}
 	}
 	in.phase = phaseJudge
-	in.rows.layout, in.rows.needs = in.layout, p.module.manifest.batchNeeds()
+	in.batch.layout, in.batch.needs = in.layout, p.module.manifest.batchNeeds()
 	return nil
 }
 
@@ -221,10 +221,10 @@ func (in *instance) errorText() string {
 // judge lays as many of the messages of b that order names out as fit into one call, and sets their verdicts. It returns how
 // many that were. After an error no verdict is set, and the instance must be closed.
 func (in *instance) judge(b *filter.Batch, s *scratch, order []int, v *filter.Verdicts) (n int, err error) {
-	in.rows.begin(b)
-	defer in.rows.reset()
+	in.batch.begin(b)
+	defer in.batch.reset()
 	for _, i := range order {
-		if !in.rows.add(s.records[i], b.TagsCodes[i], batchSizeMax) {
+		if !in.batch.add(s.records[i], b.TagsCodes[i], batchSizeMax) {
 			break
 		}
 		n++
@@ -233,14 +233,14 @@ func (in *instance) judge(b *filter.Batch, s *scratch, order []int, v *filter.Ve
 	results := resultSize(n)
 	in.given = in.owner.fuelFor(n)
 	in.fuel.Set(uint64(in.given))
-	if err := in.lend(in.rows.size() + results); err != nil {
+	if err := in.lend(in.batch.size() + results); err != nil {
 		return 0, err
 	}
 	mem, ok := in.mod.Memory().Read(in.area, in.areaSize)
 	if !ok {
 		return 0, ErrArea
 	}
-	length := in.rows.write(mem)
+	length := in.batch.write(mem)
 	clear(mem[length : length+results])
 	out := in.area + uint32(length)
 	res, err := in.call(in.filter, uint64(in.area), uint64(length), uint64(out))
