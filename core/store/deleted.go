@@ -148,6 +148,16 @@ func (s *Store) writeDeleted() error {
 	return err
 }
 
+// cutDeleted sees to it that records behind the recovered end of the log count, also of topics that were deleted when
+// the log was longer: the tombstone is on the disk before DeleteTopic returns, and what was in front of it need not be.
+func (s *Store) cutDeleted(end int64) error {
+	s.deleted.takeBack(message.Position(end))
+	if !s.deleted.changed() {
+		return nil
+	}
+	return s.writeDeleted()
+}
+
 // readDeleted reads what writeDeleted has written.
 func (s *Store) readDeleted() (map[string]message.Position, error) {
 	deleted := map[string]message.Position{}

@@ -315,6 +315,9 @@ func (s *Store) repair(f *findings) (rebuilt int64, err error) {
 	if err := s.cutLog(f); err != nil {
 		return 0, err
 	}
+	if err := s.cutDeleted(f.end); err != nil {
+		return 0, err
+	}
 	s.durable.Store(f.end)
 	s.committed.Store(f.end)
 	s.noted = f.note
