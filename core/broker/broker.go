@@ -278,8 +278,12 @@ func (b *Broker) startCore(ctx context.Context, g *gate, compilers queue.Compile
 	if err != nil {
 		return err
 	}
+	b.onStop("verdicts", func(context.Context) error { h.closeVerdicts(); return nil }) // after the store, which may still dispatch
 	b.onStop("store", st.Close)
 	h.store = st
+	if h.verdicts, err = b.openVerdicts(st); err != nil {
+		return err
+	}
 	if err := b.openTables(h); err != nil {
 		return err
 	}
@@ -350,6 +354,7 @@ func (b *Broker) buildQueues(h *handler, compilers queue.CompilerMap) {
 	h.pulls = queue.NewPulls(queue.PullSettings{
 		Config: qc, Clock: b.opts.Clock, Logger: b.log, Log: h.store, Topics: h.topics, Groups: onDemand{h.groups},
 		Clients: h.clients, Programs: h.programs, Filters: h.filters, Offsets: h.offsets, Counters: h.counters,
+		Verdicts: h.verdicts,
 		Perm: h.settings.perm, Cluster: cfg.Broker.Cluster,
 	})
 }

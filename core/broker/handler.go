@@ -9,6 +9,7 @@ import (
 	"github.com/weirmq/weir/core/clock"
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/queue"
+	"github.com/weirmq/weir/core/queue/verdict"
 	"github.com/weirmq/weir/core/store"
 	"github.com/weirmq/weir/core/topic"
 	"github.com/weirmq/weir/core/transport"
@@ -21,6 +22,7 @@ type handler struct {
 	clock        clock.Clock
 	identity     identity
 	store        *store.Store
+	verdicts     *verdict.Covers // nil when none are kept
 	topics       *topic.Topics
 	groups       *topic.Groups
 	pulls        *queue.Pulls

@@ -31,7 +31,7 @@ func (h *handler) DeleteTopic(ctx context.Context, c *transport.Caller, topic st
 	if _, err := h.topics.Delete(topic); err != nil {
 		return err
 	}
-	if err := h.store.DeleteTopic(topic); err != nil {
+	if err := h.removeQueues(topic); err != nil {
 		return fmt.Errorf("topic %s is gone from the configuration, but its queues could not be removed: %w", topic, err)
 	}
 	h.forgetRoute(topic)
@@ -127,7 +127,7 @@ func (h *handler) cleanUnusedTopics() error {
 		if _, known := h.topics.Topic(q.Topic); known || h.topics.System(q.Topic) || message.IsLMQ(q.Topic) {
 			continue
 		}
-		if err := h.store.DeleteTopic(q.Topic); err != nil {
+		if err := h.removeQueues(q.Topic); err != nil {
 			errs = append(errs, err)
 		}
 	}

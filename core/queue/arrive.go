@@ -18,19 +18,24 @@ var arrivalLists = sync.Pool{New: func() any { return new([]*holder) }}
 // Arrived wakes the held pulls for which one of the messages is. The store's dispatcher calls it when the messages can be
 // pulled, with all that became so together, in the order of their offsets. It wakes each pull once. Records are not used
 // after it has returned.
+//
+// Before it wakes anybody it lets the programs that are live for the topics judge the messages, within their budget, so
+// that the pulls find the verdicts.
 func (p *Pulls) Arrived(batch []message.Arrival) {
-	if p.wait.count.Load() == 0 {
+	covering := p.set.Verdicts != nil && p.live.count.Load() > 0
+	if !covering && p.wait.count.Load() == 0 {
 		return
 	}
 	pooled := arrivalLists.Get().(*[]*holder)
 	taken := (*pooled)[:0]
-	for len(batch) > 0 && p.wait.count.Load() > 0 {
-		n := 1
-		for n < len(batch) && n < filter.BatchMax && batch[n].Queue == batch[0].Queue {
-			n++
+	if covering {
+		taken = p.judgeArrived(batch, taken)
+	} else {
+		for len(batch) > 0 && p.wait.count.Load() > 0 {
+			n := nextRun(batch)
+			taken = p.wait.arrived(batch[:n], nil, taken)
+			batch = batch[n:]
 		}
-		taken = p.wait.arrived(batch[:n], taken)
-		batch = batch[n:]
 	}
 	for i, h := range taken {
 		if i == inlineWakes && p.wait.handOver(taken[i:]) {
@@ -43,8 +48,27 @@ func (p *Pulls) Arrived(batch []message.Arrival) {
 	arrivalLists.Put(pooled)
 }
 
-// arrived takes the holders off their list that wait for one of run, which is of one queue.
-func (w *waiting) arrived(run []message.Arrival, taken []*holder) []*holder {
+// judgeArrived is Arrived when programs are live: it judges the messages and takes the holders off their lists that wait
+// for one of them.
+func (p *Pulls) judgeArrived(batch []message.Arrival, taken []*holder) []*holder {
+	d := &p.round
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	defer d.done()
+	for batch = d.group(batch); len(batch) > 0; {
+		n := nextRun(batch)
+		known := d.judgeRun(p, batch[:n])
+		if p.wait.count.Load() > 0 {
+			taken = p.wait.arrived(batch[:n], known, taken)
+		}
+		batch = batch[n:]
+	}
+	return taken
+}
+
+// arrived takes the holders off their list that wait for one of run, which is of one queue. What is known of it already
+// need not be found out again.
+func (w *waiting) arrived(run []message.Arrival, known []knownVerdicts, taken []*holder) []*holder {
 	q := run[0].Queue
 	s := w.shard(q)
 	s.mu.Lock()
@@ -53,7 +77,7 @@ func (w *waiting) arrived(run []message.Arrival, taken []*holder) []*holder {
 	if list == nil {
 		return taken
 	}
-	s.judge.load(run)
+	s.judge.load(run, known)
 	defer s.judge.unload()
 	return w.takeLocked(s, q, list, taken, s.judge.accepts)
 }
@@ -96,14 +120,15 @@ func (p *Pulls) wake(stopped <-chan struct{}) {
 // judgeScratch judges a run of arrivals of one queue for one holder after the other.
 type judgeScratch struct {
 	run      []message.Arrival
+	known    []knownVerdicts
 	codes    []int64
 	keep     []uint64
 	batch    filter.Batch
 	verdicts filter.Verdicts
 }
 
-func (j *judgeScratch) load(run []message.Arrival) {
-	j.run, j.codes = run, j.codes[:0]
+func (j *judgeScratch) load(run []message.Arrival, known []knownVerdicts) {
+	j.run, j.known, j.codes = run, known, j.codes[:0]
 	for i := range run {
 		code := run[i].TagsCode
 		if code <= message.MaxExtAddress {
@@ -114,7 +139,7 @@ func (j *judgeScratch) load(run []message.Arrival) {
 }
 
 func (j *judgeScratch) unload() {
-	j.run = nil
+	j.run, j.known = nil, nil
 	clear(j.batch.Records[:cap(j.batch.Records)])
 }
 
@@ -130,6 +155,11 @@ func (j *judgeScratch) accepts(h *holder) bool {
 	}
 	if h.prog == nil {
 		return true
+	}
+	for i := range j.known {
+		if k := &j.known[i]; k.key == h.prog.key && h.prog.keepable() {
+			return anyBitFrom(k.maybe, first)
+		}
 	}
 	words := (n + 63) / 64
 	if cap(j.keep) < words {
@@ -163,6 +193,11 @@ func (j *judgeScratch) match(prog *program, first int) bool {
 	j.verdicts.Reset(b.Len())
 	err := prog.Match(context.Background(), b, &j.verdicts)
 	return err != nil || anyBit(j.verdicts.True) || anyBit(j.verdicts.Undecided)
+}
+
+// anyBitFrom says whether bit i or one behind it is set.
+func anyBitFrom(words []uint64, i int) bool {
+	return words[i>>6]>>(i&63) != 0 || anyBit(words[i>>6+1:])
 }
 
 func anyBit(words []uint64) bool {

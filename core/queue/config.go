@@ -47,6 +47,8 @@ type Config struct {
 	OffsetsSaveInterval time.Duration `yaml:"offsets_save_interval"`
 	// LocksMax is how many queues may be locked for ordered consumption.
 	LocksMax int `yaml:"locks_max"`
+	// Verdicts says how the verdicts of filters are kept.
+	Verdicts VerdictConfig `yaml:"verdicts"`
 	// CountersMax is how many topics and groups have rates of their own.
 	CountersMax int `yaml:"counters_max"`
 }
@@ -71,6 +73,7 @@ func DefaultConfig() Config {
 		OffsetsMax:          1_000_000,
 		OffsetsSaveInterval: 5 * time.Second,
 		LocksMax:            100_000,
+		Verdicts:            defaultVerdictConfig(),
 		CountersMax:         50_000,
 	}
 }
@@ -106,5 +109,12 @@ func (c *Config) Validate() error {
 	span("hold_max", c.HoldMax, time.Second, time.Hour)
 	span("filter_retention", c.FilterRetention, 0, 366*24*time.Hour)
 	span("offsets_save_interval", c.OffsetsSaveInterval, 100*time.Millisecond, time.Hour)
+	v := &c.Verdicts
+	bound("verdicts.cache_size", int64(v.CacheSize), int64(plugin.MiB), int64(64*plugin.GiB))
+	bound("verdicts.disk_size", int64(v.DiskSize), int64(plugin.MiB), int64(16*plugin.TiB))
+	span("verdicts.save_interval", v.SaveInterval, 100*time.Millisecond, time.Hour)
+	if !(v.DispatchShare >= 0 && v.DispatchShare <= 1) {
+		errs = append(errs, fmt.Errorf("verdicts.dispatch_share: %v is out of range, allowed are 0 to 1", v.DispatchShare))
+	}
 	return errors.Join(errs...)
 }

@@ -160,6 +160,9 @@ func (p *Pulls) answerHeld(h *holder) {
 func (p *Pulls) Start() {
 	p.loop.every(p.set.Clock, sweepInterval, p.Sweep)
 	p.loop.run(p.wake)
+	if p.set.Verdicts != nil {
+		p.loop.every(p.set.Clock, p.set.Config.Verdicts.SaveInterval, p.keepVerdicts)
+	}
 }
 
 // Stop refuses the pulls that are held, and holds no more. It has to come before the connections end: the Go client and

@@ -19,8 +19,16 @@ type program struct {
 	filter.Program
 	index filter.IndexMatcher // nil when the program can't judge by index entries
 	needs filter.Needs
+	key   filter.Key
+	pure  bool
 	refs  atomic.Int64
 	log   *slog.Logger
+}
+
+// keepable says whether p's verdicts are worth keeping, and may be: it has to read messages for them, and a message's
+// verdict never changes.
+func (p *program) keepable() bool {
+	return p != nil && p.pure && p.needs.Record && p.key != filter.Key{}
 }
 
 // retain counts one more user in. It fails when the program is closed already.
@@ -120,7 +128,7 @@ func (ps *Programs) get(ctx context.Context, e filter.Expression) (*program, err
 }
 
 func (ps *Programs) wrap(c filter.Program) *program {
-	p := &program{Program: c, needs: c.Needs(), log: ps.log}
+	p := &program{Program: c, needs: c.Needs(), key: c.Key(), pure: c.Pure(), log: ps.log}
 	p.index, _ = c.(filter.IndexMatcher)
 	p.refs.Store(1)
 	return p

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weirmq/weir/core/clock"
 	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/queue/verdict"
 	"github.com/weirmq/weir/core/transport"
 )
 
@@ -23,6 +24,8 @@ type PullSettings struct {
 	Filters  *Filters
 	Offsets  *Offsets
 	Counters *Counters
+	// Verdicts keeps what programs have said of messages; nil: each pull asks them.
+	Verdicts *verdict.Covers
 	// Perm returns what the broker as a whole allows.
 	Perm func() message.Perm
 	// Cluster is the key of the whole broker's counters.
@@ -35,6 +38,10 @@ type Pulls struct {
 	scans sync.Pool // of *scan
 	wait  waiting
 	loop  loops
+	live  live
+	round round
+
+	verdicts VerdictCounters
 }
 
 // NewPulls returns a Pulls that answers at once. Start makes it look after held pulls.
@@ -42,6 +49,7 @@ func NewPulls(set PullSettings) *Pulls {
 	p := &Pulls{set: set}
 	p.scans.New = func() any { return newScan() }
 	p.wait.init(set.Config.HeldPullsMax)
+	p.round.budget.share = set.Config.Verdicts.DispatchShare
 	return p
 }
 
@@ -134,7 +142,7 @@ func (p *Pulls) read(ctx context.Context, r *transport.Pull, prog *program) {
 		r.Code, r.Remark, r.NextBeginOffset = message.PullOffsetMoved, statusOverflowBadly, high
 	default:
 		s := p.scans.Get().(*scan)
-		s.begin(p, r, prog, high)
+		s.begin(p, r, prog, low, high)
 		s.run(ctx)
 		s.end()
 		p.scans.Put(s)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/queue/verdict"
 	"github.com/weirmq/weir/core/transport"
 )
 
@@ -26,7 +27,8 @@ type scan struct {
 	r      *transport.Pull
 	prog   *program
 	queue  message.QueueKey
-	high   message.Offset   // the queue's end
+	low    message.Offset   // the queue's first entry
+	high   message.Offset   // its end
 	next   message.Offset   // the first entry not looked at yet
 	oldest message.Position // where the log begins
 
@@ -36,6 +38,11 @@ type scan struct {
 	size     int // bytes of the picked
 	gone     bool
 	fault    error
+
+	cursor verdict.Cursor // over what the program has said already; closed when that isn't kept
+	jumped int            // entries passed by it
+	blocks int            // of the cover, looked at
+	part   judgedRun
 
 	codes    [scanBlock]int64
 	keep     [scanBlock / 64]uint64
@@ -54,16 +61,22 @@ func newScan() *scan {
 	}
 }
 
-func (s *scan) begin(p *Pulls, r *transport.Pull, prog *program, high message.Offset) {
-	s.p, s.r, s.prog, s.queue, s.high, s.next = p, r, prog, queueOf(r), high, r.Offset
+func (s *scan) begin(p *Pulls, r *transport.Pull, prog *program, low, high message.Offset) {
+	s.p, s.r, s.prog, s.queue, s.low, s.high, s.next = p, r, prog, queueOf(r), low, high, r.Offset
 	s.oldest = p.set.Log.Begin()
 	s.countMax = min(max(1, int(r.MaxNum)), p.set.Config.PullMessagesMax)
 	s.sizeMax, s.count, s.size, s.gone, s.fault = 0, 0, 0, false, nil
+	s.jumped, s.blocks, s.part.max = 0, 0, judgeBlock
+	if p.set.Verdicts != nil && prog.keepable() {
+		s.cursor.Begin(p.set.Verdicts.Cover(s.queue, prog.key))
+		p.live.touch(r.Topic, prog, p.set.Clock.Now())
+	}
 }
 
 // end lets go of what belongs to the pull.
 func (s *scan) end() {
 	s.scratch.Release()
+	s.cursor.Begin(nil)
 	clear(s.batch.Records[:cap(s.batch.Records)])
 	s.p, s.r, s.prog, s.fault = nil, nil, nil, nil
 	s.batch = filter.Batch{TagsCodes: s.batch.TagsCodes[:0], Records: s.batch.Records[:0]}
@@ -75,25 +88,27 @@ func (s *scan) run(ctx context.Context) {
 	least := max(cfg.ScanEntriesMin, int(s.r.MaxNum))
 	var deadline time.Time
 	for s.next < s.high {
-		want := scanBlock
-		scanned := int(s.next - s.r.Offset)
-		if scanned < least {
-			want = min(want, least-scanned)
+		n, want, full := 0, s.want(least), false
+		if s.cursor.Open() {
+			n, full = s.covered(ctx)
+			want = n
+		} else {
+			n, full = s.block(ctx, want)
 		}
-		want = int(min(int64(want), int64(s.high-s.next)))
-		n, full := s.block(ctx, want)
 		if s.fault != nil || n == 0 {
 			break
 		}
-		scanned = int(s.next - s.r.Offset)
+		scanned, far := s.scanned(), s.blocks >= coverBlocks
 		if s.r.Records.Count > 0 {
 			// A run that is shorter than asked for ends with its index file, and so does the answer.
 			if full || n < want || scanned >= max(least, cfg.ScanEntriesFound) {
 				break
 			}
-			continue
+			if !far {
+				continue
+			}
 		}
-		if scanned < least {
+		if scanned < least && !far {
 			continue
 		}
 		now := s.p.set.Clock.Now()
@@ -105,6 +120,18 @@ func (s *scan) run(ctx context.Context) {
 		}
 	}
 	s.answer()
+}
+
+// scanned returns how many entries were looked at one by one.
+func (s *scan) scanned() int { return int(s.next-s.r.Offset) - s.jumped }
+
+// want returns how many entries to look at next: no more than necessary, up to those that have to be looked at.
+func (s *scan) want(least int) int {
+	want := scanBlock
+	if scanned := s.scanned(); scanned < least {
+		want = min(want, least-scanned)
+	}
+	return int(min(int64(want), int64(s.high-s.next)))
 }
 
 // answer sets the pull's answer from what the scan has come to.

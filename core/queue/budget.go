@@ -1,0 +1,58 @@
+package queue
+
+import "time"
+
+// budget bounds the time that programs take from the dispatcher: to a share of all time, with room for a burst. The
+// programs are asked cheapest first, so it is the dearest that find nothing left. Such a one rests for a while, longer each
+// time: its cover then has few long gaps and not many short ones, and pulls judge what is in them.
+//
+// It belongs to the one that judges arrivals.
+type budget struct {
+	share  float64 // of one processor's time
+	tokens float64 // ns
+	last   time.Time
+}
+
+const (
+	budgetBurst = 200 * time.Millisecond // of the share
+	restMin     = time.Second
+	restMax     = 16 * time.Second
+)
+
+// refill adds what has become due by now.
+func (b *budget) refill(now time.Time) {
+	most := b.share * float64(budgetBurst)
+	if b.last.IsZero() {
+		b.tokens = most
+	} else if passed := now.Sub(b.last); passed > 0 {
+		b.tokens = min(most, b.tokens+b.share*float64(passed))
+	}
+	b.last = now
+}
+
+// allows says whether p may judge n messages now. If not, p rests.
+func (b *budget) allows(p *liveProgram, n int, now time.Time) bool {
+	if now.Before(p.rest) {
+		return false
+	}
+	if b.tokens > 0 && b.tokens >= p.cost*float64(n) {
+		return true
+	}
+	if now.Sub(p.rest) > p.pause { // it has held out since the last rest
+		p.pause = 0
+	}
+	p.pause = min(max(2*p.pause, restMin), restMax)
+	p.rest = now.Add(p.pause)
+	return false
+}
+
+// spent notes what p took for n messages.
+func (b *budget) spent(p *liveProgram, n int, took time.Duration) {
+	b.tokens -= float64(took)
+	each := float64(took) / float64(n)
+	if p.cost == 0 {
+		p.cost = each
+		return
+	}
+	p.cost += (each - p.cost) / 8
+}
