@@ -68,7 +68,7 @@ func (p *Pulls) judgeArrived(batch []message.Arrival, taken []*holder) []*holder
 
 // arrived takes the holders off their list that wait for one of run, which is of one queue. What is known of it already
 // need not be found out again.
-func (w *waiting) arrived(run []message.Arrival, known []knownVerdicts, taken []*holder) []*holder {
+func (w *waiting) arrived(run []message.Arrival, known []runVerdicts, taken []*holder) []*holder {
 	q := run[0].Queue
 	s := w.shard(q)
 	s.mu.Lock()
@@ -120,14 +120,14 @@ func (p *Pulls) wake(stopped <-chan struct{}) {
 // judgeScratch judges a run of arrivals of one queue for one holder after the other.
 type judgeScratch struct {
 	run      []message.Arrival
-	known    []knownVerdicts
+	known    []runVerdicts
 	codes    []int64
 	keep     []uint64
 	batch    filter.Batch
 	verdicts filter.Verdicts
 }
 
-func (j *judgeScratch) load(run []message.Arrival, known []knownVerdicts) {
+func (j *judgeScratch) load(run []message.Arrival, known []runVerdicts) {
 	j.run, j.known, j.codes = run, known, j.codes[:0]
 	for i := range run {
 		code := run[i].TagsCode
@@ -157,8 +157,8 @@ func (j *judgeScratch) accepts(h *holder) bool {
 		return true
 	}
 	for i := range j.known {
-		if k := &j.known[i]; k.key == h.prog.key && h.prog.keepable() {
-			return anyBitFrom(k.maybe, first)
+		if v := &j.known[i]; v.lp.prog.key == h.prog.key && h.prog.keepable() {
+			return v.maybe(first)
 		}
 	}
 	words := (n + 63) / 64

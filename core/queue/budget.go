@@ -30,25 +30,31 @@ func (b *budget) refill(now time.Time) {
 	b.last = now
 }
 
-// allows says whether p may judge n messages now. If not, p rests.
-func (b *budget) allows(p *liveProgram, n int, now time.Time) bool {
+// reserve says whether p may judge n messages now, and sets aside what that will take. If not, p rests.
+func (b *budget) reserve(p *liveProgram, n int, now time.Time) (ns float64, ok bool) {
 	if now.Before(p.rest) {
-		return false
+		return 0, false
 	}
-	if b.tokens > 0 && b.tokens >= p.cost*float64(n) {
-		return true
+	if ns = p.cost * float64(n); b.tokens > 0 && b.tokens >= ns {
+		b.tokens -= ns
+		return ns, true
 	}
 	if now.Sub(p.rest) > p.pause { // it has held out since the last rest
 		p.pause = 0
 	}
 	p.pause = min(max(2*p.pause, restMin), restMax)
 	p.rest = now.Add(p.pause)
-	return false
+	return 0, false
 }
 
-// spent notes what p took for n messages.
-func (b *budget) spent(p *liveProgram, n int, took time.Duration) {
-	b.tokens -= float64(took)
+// spent replaces what was reserved by what it took.
+func (b *budget) spent(reserved float64, took time.Duration) { b.tokens += reserved - float64(took) }
+
+// measured notes what p took for n messages.
+func (p *liveProgram) measured(n int, took time.Duration) {
+	if n == 0 {
+		return
+	}
 	each := float64(took) / float64(n)
 	if p.cost == 0 {
 		p.cost = each

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weirmq/weir/core/filter"
 )
 
 // liveTime is how long a program stays live for a topic after it was last subscribed or pulled with.
@@ -16,15 +18,26 @@ const liveMax = 4096
 // or pull with, and whose verdicts can be kept.
 type live struct {
 	count  atomic.Int64
-	topics sync.Map // string -> []*liveProgram, replaced and never changed
+	topics sync.Map // string -> *liveTopic, replaced and never changed
 
 	mu sync.Mutex // held to write topics
 }
 
+// liveTopic is the programs that are live for a topic. Those that judge by columns share the columns: each property is
+// located once in a message, and each number read once, however many programs compare it.
+type liveTopic struct {
+	programs []*liveProgram
+	layout   *filter.Layout
+	at       [][]int // of each program: its columns in the layout; nil when it doesn't judge by columns
+
+	columns *filter.Columns // of the one that judges arrivals; made when it is needed
+}
+
 // liveProgram is a program that is live for a topic.
 type liveProgram struct {
-	prog *program // counted in
-	seen atomic.Int64
+	prog    *program // counted in
+	columns filter.ColumnMatcher
+	seen    atomic.Int64
 
 	// Of the one that judges arrivals:
 	cost  float64   // ns for a message, smoothed; 0 when not known
@@ -32,13 +45,48 @@ type liveProgram struct {
 	pause time.Duration
 }
 
-// of returns the programs that are live for a topic.
-func (l *live) of(topic string) []*liveProgram {
+func newLiveTopic(programs []*liveProgram) *liveTopic {
+	t := &liveTopic{programs: programs, at: make([][]int, len(programs))}
+	var all [][]filter.Column
+	for _, lp := range programs {
+		if lp.columns != nil {
+			all = append(all, lp.columns.Columns())
+		}
+	}
+	if len(all) == 0 {
+		return t
+	}
+	t.layout = filter.NewLayout(filter.Union(all...))
+	for i, lp := range programs {
+		if lp.columns == nil {
+			continue
+		}
+		if at, ok := t.layout.Bind(lp.columns.Columns()); ok && at != nil {
+			t.at[i] = at
+		}
+	}
+	return t
+}
+
+// of returns what is live for a topic; nil for nothing.
+func (l *live) of(topic string) *liveTopic {
 	v, ok := l.topics.Load(topic)
 	if !ok {
 		return nil
 	}
-	return v.([]*liveProgram)
+	return v.(*liveTopic)
+}
+
+func (t *liveTopic) find(key filter.Key) *liveProgram {
+	if t == nil {
+		return nil
+	}
+	for _, lp := range t.programs {
+		if lp.prog.key == key {
+			return lp
+		}
+	}
+	return nil
 }
 
 // touch makes prog, which the caller has counted in, live for a topic, or keeps it so. Programs of one key count as one.
@@ -46,27 +94,27 @@ func (l *live) touch(topic string, prog *program, now time.Time) {
 	if !prog.keepable() {
 		return
 	}
-	for _, lp := range l.of(topic) {
-		if lp.prog.key == prog.key {
-			lp.seen.Store(now.UnixNano())
-			return
-		}
+	if lp := l.of(topic).find(prog.key); lp != nil {
+		lp.seen.Store(now.UnixNano())
+		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	list := l.of(topic)
-	for _, lp := range list {
-		if lp.prog.key == prog.key {
-			return
-		}
-	}
-	if l.count.Load() >= liveMax || !prog.retain() {
+	t := l.of(topic)
+	if t.find(prog.key) != nil || l.count.Load() >= liveMax || !prog.retain() {
 		return
 	}
 	l.count.Add(1)
 	lp := &liveProgram{prog: prog}
+	if prog.index == nil {
+		lp.columns, _ = prog.Program.(filter.ColumnMatcher)
+	}
 	lp.seen.Store(now.UnixNano())
-	l.topics.Store(topic, append(list[:len(list):len(list)], lp))
+	var programs []*liveProgram
+	if t != nil {
+		programs = append(programs, t.programs...)
+	}
+	l.topics.Store(topic, newLiveTopic(append(programs, lp)))
 }
 
 // sweep lets go of the programs that nobody has touched since a moment.
@@ -75,7 +123,7 @@ func (l *live) sweep(before time.Time) {
 	l.mu.Lock()
 	l.topics.Range(func(topic, v any) bool {
 		var kept []*liveProgram
-		list := v.([]*liveProgram)
+		list := v.(*liveTopic).programs
 		for _, lp := range list {
 			if lp.seen.Load() >= before.UnixNano() {
 				kept = append(kept, lp)
@@ -87,7 +135,7 @@ func (l *live) sweep(before time.Time) {
 		case len(kept) == 0:
 			l.topics.Delete(topic)
 		case len(kept) < len(list):
-			l.topics.Store(topic, kept)
+			l.topics.Store(topic, newLiveTopic(kept))
 		}
 		return true
 	})

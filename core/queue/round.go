@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/message"
@@ -25,14 +26,13 @@ type round struct {
 	budget   budget
 	run      []message.Arrival // those being judged: neighbours in one queue
 	codes    []int64
-	progs    []*liveProgram
+	records  [][]byte
+	order    []int // of the topic's programs, cheapest first
+	judged   []runVerdicts
 	batch    filter.Batch
 	verdicts filter.Verdicts
 	places   []int // of the batch's messages in the run
 	keep     []uint64
-	yes      []uint64
-	open     []uint64
-	known    []knownVerdicts
 }
 
 type arrivalGroup struct {
@@ -40,11 +40,17 @@ type arrivalGroup struct {
 	n, at int
 }
 
-// knownVerdicts is what a program has said of a run: which messages it accepts, or can't tell.
-type knownVerdicts struct {
-	key   filter.Key
-	maybe []uint64
+// runVerdicts is what a program says of a run.
+type runVerdicts struct {
+	lp    *liveProgram
+	at    []int // its columns among the topic's; nil when it doesn't judge by columns
+	cover *verdict.Cover
+	yes   []uint64 // it accepts
+	open  []uint64 // it can't tell
 }
+
+// maybe says whether the program accepts message i of the run or one behind it, or can't tell.
+func (v *runVerdicts) maybe(i int) bool { return anyBitFrom(v.yes, i) || anyBitFrom(v.open, i) }
 
 // group sorts a round's messages by queue; those of one queue stay in order. The slice is the caller's batch, when there is
 // only one queue, or valid until the next call.
@@ -95,45 +101,117 @@ func nextRun(batch []message.Arrival) int {
 	return n
 }
 
-// judgeRun asks the live programs about a run and returns what they have said.
-func (d *round) judgeRun(p *Pulls, run []message.Arrival) []knownVerdicts {
-	d.known = d.known[:0]
-	progs := p.live.of(run[0].Queue.Topic)
-	if len(progs) == 0 {
+// judgeRun asks the live programs about a run, cheapest first and as far as the budget goes, puts what they say into the
+// covers, and returns it.
+func (d *round) judgeRun(p *Pulls, run []message.Arrival) []runVerdicts {
+	d.judged = d.judged[:0]
+	topic := p.live.of(run[0].Queue.Topic)
+	if topic == nil {
 		return nil
 	}
-	d.run = run
-	d.codes = d.codes[:0]
+	now := p.set.Clock.Now()
+	d.budget.refill(now)
+	d.load(run)
+	reserved := d.admit(p, topic, now)
+	if len(d.judged) == 0 {
+		return nil
+	}
+	d.judgeColumns(p, topic)
+	for i := range d.judged {
+		if v := &d.judged[i]; v.at == nil {
+			began := p.set.Clock.Now()
+			d.judge(v)
+			v.lp.measured(len(run), p.set.Clock.Now().Sub(began))
+		}
+	}
+	for i := range d.judged {
+		v := &d.judged[i]
+		v.lp.prog.release()
+		v.cover.Put(run[0].Offset, len(run), v.yes, v.open, d)
+	}
+	p.verdicts.JudgedArriving.Add(int64(len(run) * len(d.judged)))
+	d.budget.spent(reserved, p.set.Clock.Now().Sub(now))
+	return d.judged
+}
+
+// load takes over a run.
+func (d *round) load(run []message.Arrival) {
+	d.run, d.codes, d.records = run, d.codes[:0], d.records[:0]
 	for i := range run {
 		code := run[i].TagsCode
 		if code <= message.MaxExtAddress {
 			code = recordTagsCode(run[i].Record)
 		}
-		d.codes = append(d.codes, code)
+		d.codes, d.records = append(d.codes, code), append(d.records, run[i].Record)
 	}
-	d.progs = append(d.progs[:0], progs...)
-	slices.SortFunc(d.progs, func(a, b *liveProgram) int { return cmp.Compare(a.cost, b.cost) })
-	now := p.set.Clock.Now()
-	d.budget.refill(now)
-	for _, lp := range d.progs {
-		if !d.budget.allows(lp, len(run), now) {
-			p.verdicts.Spared.Add(int64(len(run)))
+}
+
+// admit lists in judged the programs that are to judge the run, counted in, and returns what is reserved for them.
+func (d *round) admit(p *Pulls, topic *liveTopic, now time.Time) (reserved float64) {
+	n := len(d.run)
+	d.order = d.order[:0]
+	for i := range topic.programs {
+		d.order = append(d.order, i)
+	}
+	slices.SortFunc(d.order, func(a, b int) int { return cmp.Compare(topic.programs[a].cost, topic.programs[b].cost) })
+	for _, i := range d.order {
+		lp := topic.programs[i]
+		ns, ok := d.budget.reserve(lp, n, now)
+		if !ok {
+			p.verdicts.Spared.Add(int64(n))
 			continue
 		}
-		cover := p.set.Verdicts.Cover(run[0].Queue, lp.prog.key)
+		reserved += ns
+		cover := p.set.Verdicts.Cover(d.run[0].Queue, lp.prog.key)
 		if cover == nil || !lp.prog.retain() {
 			continue
 		}
-		d.judge(lp.prog)
-		lp.prog.release()
-		cover.Put(run[0].Offset, len(run), d.yes, d.open, d)
-		d.note(lp.prog.key)
-		p.verdicts.JudgedArriving.Add(int64(len(run)))
-		after := p.set.Clock.Now()
-		d.budget.spent(lp, len(run), after.Sub(now))
-		now = after
+		if len(d.judged) < cap(d.judged) {
+			d.judged = d.judged[:len(d.judged)+1]
+		} else {
+			d.judged = append(d.judged, runVerdicts{})
+		}
+		v := &d.judged[len(d.judged)-1]
+		v.lp, v.at, v.cover = lp, topic.at[i], cover
+		v.yes, v.open = growBits(v.yes, (n+63)/64), growBits(v.open, (n+63)/64)
 	}
-	return d.known
+	return reserved
+}
+
+// measureEvery says in which words of a run the time of each program is taken.
+const measureEvery = 8
+
+// judgeColumns lets the programs that judge by columns judge the run, 64 messages at a time.
+func (d *round) judgeColumns(p *Pulls, topic *liveTopic) {
+	if !slices.ContainsFunc(d.judged, func(v runVerdicts) bool { return v.at != nil }) {
+		return
+	}
+	if topic.columns == nil {
+		topic.columns = filter.NewColumns(topic.layout)
+	}
+	defer topic.columns.Clear()
+	for w := 0; w*64 < len(d.run); w++ {
+		n := min(filter.ColumnsMax, len(d.run)-w*64)
+		topic.columns.Load(d.records[w*64 : w*64+n])
+		measure := w%measureEvery == 0
+		now := time.Time{}
+		if measure {
+			now = p.set.Clock.Now()
+		}
+		for i := range d.judged {
+			v := &d.judged[i]
+			if v.at == nil {
+				continue
+			}
+			word := v.lp.columns.MatchColumns(topic.columns, v.at, ^uint64(0)>>(64-n))
+			v.yes[w], v.open[w] = word.True, word.Undecided
+			if measure {
+				after := p.set.Clock.Now()
+				v.lp.measured(n, after.Sub(now))
+				now = after
+			}
+		}
+	}
 }
 
 // Mark implements verdict.Marks for the run.
@@ -142,17 +220,13 @@ func (d *round) Mark(i int) (verdict.Mark, bool) {
 	return verdict.Mark{Offset: a.Offset, Position: a.Position, Time: a.StoreTimestamp}, true
 }
 
-// judge sets yes and open to what prog says of the run.
-func (d *round) judge(prog *program) {
-	n := len(d.run)
-	words := (n + 63) / 64
-	for _, s := range []*[]uint64{&d.keep, &d.yes, &d.open} {
-		*s = slices.Grow((*s)[:0], words)[:words]
-		clear(*s)
-	}
+// judge sets v to what its program says of the run.
+func (d *round) judge(v *runVerdicts) {
+	prog, n := v.lp.prog, len(d.run)
+	d.keep = growBits(d.keep, (n+63)/64)
 	fillBits(d.keep, n)
 	if prog.index != nil && prog.index.MatchIndex(d.codes, d.keep) {
-		copy(d.yes, d.keep)
+		copy(v.yes, d.keep)
 		return
 	}
 	b := &d.batch
@@ -160,7 +234,7 @@ func (d *round) judge(prog *program) {
 	b.TagsCodes, b.Records, d.places = b.TagsCodes[:0], b.Records[:0], d.places[:0]
 	for i := range n {
 		if filter.HasBit(d.keep, i) {
-			b.TagsCodes, b.Records, d.places = append(b.TagsCodes, d.codes[i]), append(b.Records, d.run[i].Record), append(d.places, i)
+			b.TagsCodes, b.Records, d.places = append(b.TagsCodes, d.codes[i]), append(b.Records, d.records[i]), append(d.places, i)
 		}
 	}
 	if len(d.places) == 0 {
@@ -168,42 +242,32 @@ func (d *round) judge(prog *program) {
 	}
 	d.verdicts.Reset(b.Len())
 	if err := prog.Match(context.Background(), b, &d.verdicts); err != nil {
-		copy(d.open, d.keep)
+		copy(v.open, d.keep)
 		return
 	}
 	if len(d.places) == n { // usual: places are the same
-		copy(d.yes, d.verdicts.True)
-		copy(d.open, d.verdicts.Undecided)
+		copy(v.yes, d.verdicts.True)
+		copy(v.open, d.verdicts.Undecided)
 		return
 	}
 	for j, i := range d.places {
 		if filter.HasBit(d.verdicts.True, j) {
-			filter.SetBit(d.yes, i)
+			filter.SetBit(v.yes, i)
 		}
 		if filter.HasBit(d.verdicts.Undecided, j) {
-			filter.SetBit(d.open, i)
+			filter.SetBit(v.open, i)
 		}
-	}
-}
-
-// note remembers for the held pulls what the program has said.
-func (d *round) note(key filter.Key) {
-	if len(d.known) < cap(d.known) {
-		d.known = d.known[:len(d.known)+1]
-	} else {
-		d.known = append(d.known, knownVerdicts{})
-	}
-	k := &d.known[len(d.known)-1]
-	k.key, k.maybe = key, append(k.maybe[:0], d.yes...)
-	for w := range k.maybe {
-		k.maybe[w] |= d.open[w]
 	}
 }
 
 // done lets go of the round's messages.
 func (d *round) done() {
 	clear(d.ordered)
+	clear(d.records[:cap(d.records)])
 	clear(d.batch.Records[:cap(d.batch.Records)])
-	clear(d.progs)
+	for i := range d.judged[:cap(d.judged)] {
+		v := &d.judged[:cap(d.judged)][i]
+		v.lp, v.cover, v.at = nil, nil, nil
+	}
 	d.run = nil
 }
