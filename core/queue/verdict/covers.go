@@ -230,7 +230,7 @@ func (cs *Covers) Maintain() {
 		}
 		c.expire(low)
 	}
-	if cs.files.Load() > cs.filesMax-cs.filesMax/10 {
+	if cs.files.Load() >= cs.filesMax-cs.filesMax/10 {
 		cs.shrink(cs.filesMax - cs.filesMax/4)
 	}
 	cs.cache.sweep()
