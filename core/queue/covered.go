@@ -38,8 +38,8 @@ func (s *scan) covered(ctx context.Context) (n int, full bool) {
 // lendCovered delivers what the program has accepted of the next entries, the first of which is one.
 func (s *scan) lendCovered() (n int, full bool) {
 	n = s.cursor.Load(s.next, int(min(scanBlock, int64(s.high-s.next))), s.keep[:])
-	if n == 0 {
-		return 0, false
+	if n = s.upToLast(n, s.countMax-s.count); n == 0 { // it has changed meanwhile: look again
+		return 1, false
 	}
 	raw, ref, err := s.p.set.Log.Entries(s.queue, s.next, n)
 	if ref != nil {
@@ -64,6 +64,26 @@ func (s *scan) lendCovered() (n int, full bool) {
 	s.next += message.Offset(used)
 	s.jumped += used
 	return n, full
+}
+
+// upToLast returns how many of the n entries there are up to the last whose bit is set in keep, bits behind bit number
+// most not counted.
+func (s *scan) upToLast(n, most int) int {
+	last := 0
+	for w := range s.keep[:(n+63)/64] {
+		word := s.keep[w]
+		if set := bits.OnesCount64(word); set < most {
+			if most -= set; set > 0 {
+				last = w*64 + 64 - bits.LeadingZeros64(word)
+			}
+			continue
+		}
+		for ; most > 1; most-- {
+			word &= word - 1
+		}
+		return w*64 + bits.TrailingZeros64(word) + 1
+	}
+	return last
 }
 
 // judgedRun is entries that are judged together to be kept in a cover.
