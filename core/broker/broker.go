@@ -355,7 +355,7 @@ func (b *Broker) buildQueues(h *handler, compilers queue.CompilerMap) {
 		Config: qc, Clock: b.opts.Clock, Logger: b.log, Log: h.store, Topics: h.topics, Groups: onDemand{h.groups},
 		Clients: h.clients, Programs: h.programs, Filters: h.filters, Offsets: h.offsets, Counters: h.counters,
 		Verdicts: h.verdicts,
-		Perm: h.settings.perm, Cluster: cfg.Broker.Cluster,
+		Perm:     h.settings.perm, Cluster: cfg.Broker.Cluster,
 	})
 }
 
