@@ -20,16 +20,14 @@ type program struct {
 	index filter.IndexMatcher // nil when the program can't judge by index entries
 	needs filter.Needs
 	key   filter.Key
-	pure  bool
+	kept  bool
 	refs  atomic.Int64
 	log   *slog.Logger
 }
 
-// keepable says whether p's verdicts are worth keeping, and may be: it has to read messages for them, and a message's
-// verdict never changes.
-func (p *program) keepable() bool {
-	return p != nil && p.pure && p.needs.Record && p.key != filter.Key{}
-}
+// keepable says whether p's verdicts are worth keeping, and may be: it reads messages for them, and a message's verdict
+// never changes. Tags aren't: the index has them.
+func (p *program) keepable() bool { return p != nil && p.kept }
 
 // retain counts one more user in. It fails when the program is closed already.
 func (p *program) retain() bool {
@@ -124,11 +122,12 @@ func (ps *Programs) get(ctx context.Context, e filter.Expression) (*program, err
 	for _, w := range compiled.Warnings() {
 		ps.log.Debug("filter expression", "type", e.Type, "warning", w)
 	}
-	return ps.keep(e, ps.wrap(compiled)), nil
+	return ps.keep(e, ps.wrap(e, compiled)), nil
 }
 
-func (ps *Programs) wrap(c filter.Program) *program {
-	p := &program{Program: c, needs: c.Needs(), key: c.Key(), pure: c.Pure(), log: ps.log}
+func (ps *Programs) wrap(e filter.Expression, c filter.Program) *program {
+	p := &program{Program: c, needs: c.Needs(), key: c.Key(), log: ps.log}
+	p.kept = !isTag(e.Type) && p.needs.Record && p.key != filter.Key{} && c.Pure()
 	p.index, _ = c.(filter.IndexMatcher)
 	p.refs.Store(1)
 	return p

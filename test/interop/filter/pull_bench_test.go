@@ -14,10 +14,18 @@ import (
 )
 
 // BenchmarkPull reads a backlog of messages with 256 bytes and six properties by pulls, through a broker of its own, until
-// the queue ends, and reports entries looked at a second and the processor's time for each, the client's share included.
+// the queue ends, and reports entries looked at a second and the processor's time for each, the client's share included:
+// once with a broker that asks the filters at each pull, and once with one that keeps their verdicts, where all but the
+// first reading walks over bits.
 func BenchmarkPull(b *testing.B) {
+	for _, keep := range []string{"false", "true"} {
+		b.Run("kept="+keep, func(b *testing.B) { benchmarkPull(b, keep) })
+	}
+}
+
+func benchmarkPull(b *testing.B, keep string) {
 	const backlog = 200_000
-	br := brokertest.Start(b, brokertest.Set("store.segment_size", "256MiB"))
+	br := brokertest.Start(b, brokertest.Set("store.segment_size", "256MiB"), brokertest.Set("queues.verdicts.enabled", keep))
 	c := client.New(client.Options{NameServers: []string{br.NameServer()}, Timeout: 30 * time.Second})
 	defer c.Close()
 	q := fill(b, c, br.Addr(), backlog)
