@@ -7,6 +7,8 @@
 //   - Clients knows who is connected, in which producer and consumer groups, and what each group subscribes.
 //   - Programs compiles filter expressions and shares the result between everybody who uses the same text.
 //   - Filters registers by what expression each group filters each topic, and saves it in RocketMQ's file.
+//   - Verdicts (package verdict) keeps what programs have said of messages, as bits. Programs that are live for a topic judge
+//     its messages when they arrive, pulls judge what is left, and a pull walks over bits where they are known.
 //   - Offsets keeps how far each group has consumed each queue, and saves it every few seconds.
 //   - Locks grants queues to single clients of a group for a minute at a time.
 //   - Retry plans where a message goes that a consumer sends back.
@@ -32,6 +34,7 @@
 // # Locks
 //
 // No lock of this package is held while another package's code runs, with exceptions that take none of ours: the clock,
-// Session.Alive, and the program that looks at an arriving message. Within the package a waiting list's shard is locked
-// before waiting.mu, an offset's shard before its progress; no other two locks are held together.
+// Session.Alive, and the program that looks at an arriving message. Within the package the round of arriving messages is
+// locked before a waiting list's shard, that before waiting.mu, an offset's shard before its progress; no other two locks are
+// held together. Those of package verdict come after all of them.
 package queue
