@@ -37,15 +37,28 @@ func (p *Pulls) Arrived(batch []message.Arrival) {
 			batch = batch[n:]
 		}
 	}
-	for i, h := range taken {
-		if i == inlineWakes && p.wait.handOver(taken[i:]) {
-			break
-		}
-		p.answerHeld(h)
-	}
+	p.answerTaken(taken)
 	clear(taken)
 	*pooled = taken[:0]
 	arrivalLists.Put(pooled)
+}
+
+// answerTaken answers pulls that have been taken off their lists: a few at once, the others, and those that may take long,
+// by the waker.
+func (p *Pulls) answerTaken(taken []*holder) {
+	n := 0 // to be answered here, in front
+	for i, h := range taken {
+		if !h.later {
+			taken[i], taken[n] = taken[n], h
+			n++
+		}
+	}
+	if n = min(n, inlineWakes); n < len(taken) && !p.wait.handOver(taken[n:]) {
+		n = len(taken)
+	}
+	for _, h := range taken[:n] {
+		p.answerHeld(h)
+	}
 }
 
 // judgeArrived is Arrived when programs are live: it judges the messages and takes the holders off their lists that wait
@@ -57,18 +70,18 @@ func (p *Pulls) judgeArrived(batch []message.Arrival, taken []*holder) []*holder
 	defer d.done()
 	for batch = d.group(batch); len(batch) > 0; {
 		n := nextRun(batch)
-		known := d.judgeRun(p, batch[:n])
+		d.judgeRun(p, batch[:n])
 		if p.wait.count.Load() > 0 {
-			taken = p.wait.arrived(batch[:n], known, taken)
+			taken = p.wait.arrived(batch[:n], d, taken)
 		}
 		batch = batch[n:]
 	}
 	return taken
 }
 
-// arrived takes the holders off their list that wait for one of run, which is of one queue. What is known of it already
-// need not be found out again.
-func (w *waiting) arrived(run []message.Arrival, known []runVerdicts, taken []*holder) []*holder {
+// arrived takes the holders off their list that wait for one of run, which is of one queue. What the round d, if there
+// is one, knows of it already need not be found out again.
+func (w *waiting) arrived(run []message.Arrival, d *round, taken []*holder) []*holder {
 	q := run[0].Queue
 	s := w.shard(q)
 	s.mu.Lock()
@@ -77,7 +90,7 @@ func (w *waiting) arrived(run []message.Arrival, known []runVerdicts, taken []*h
 	if list == nil {
 		return taken
 	}
-	s.judge.load(run, known)
+	s.judge.load(run, d)
 	defer s.judge.unload()
 	return w.takeLocked(s, q, list, taken, s.judge.accepts)
 }
@@ -120,15 +133,15 @@ func (p *Pulls) wake(stopped <-chan struct{}) {
 // judgeScratch judges a run of arrivals of one queue for one holder after the other.
 type judgeScratch struct {
 	run      []message.Arrival
-	known    []runVerdicts
+	round    *round // nil when no program is live
 	codes    []int64
 	keep     []uint64
 	batch    filter.Batch
 	verdicts filter.Verdicts
 }
 
-func (j *judgeScratch) load(run []message.Arrival, known []runVerdicts) {
-	j.run, j.known, j.codes = run, known, j.codes[:0]
+func (j *judgeScratch) load(run []message.Arrival, d *round) {
+	j.run, j.round, j.codes = run, d, j.codes[:0]
 	for i := range run {
 		code := run[i].TagsCode
 		if code <= message.MaxExtAddress {
@@ -139,7 +152,7 @@ func (j *judgeScratch) load(run []message.Arrival, known []runVerdicts) {
 }
 
 func (j *judgeScratch) unload() {
-	j.run, j.known = nil, nil
+	j.run, j.round = nil, nil
 	clear(j.batch.Records[:cap(j.batch.Records)])
 }
 
@@ -156,10 +169,9 @@ func (j *judgeScratch) accepts(h *holder) bool {
 	if h.prog == nil {
 		return true
 	}
-	for i := range j.known {
-		if v := &j.known[i]; v.lp.prog.key == h.prog.key && h.prog.keepable() {
-			return v.maybe(first)
-		}
+	if judged, maybe, spared := j.round.knows(h.prog, first); judged || spared {
+		h.later = spared
+		return maybe || spared
 	}
 	words := (n + 63) / 64
 	if cap(j.keep) < words {

@@ -48,7 +48,8 @@ type holder struct {
 	queue    message.QueueKey
 	prog     *program // counted in
 	deadline time.Time
-	slot     int // in its session's list, guarded by that
+	slot     int  // in its session's list, guarded by that
+	later    bool // woken without knowing whether its messages match: its program has to judge them first
 }
 
 func (w *waiting) init(limit int) {

@@ -29,6 +29,7 @@ type round struct {
 	records  [][]byte
 	order    []int // of the topic's programs, cheapest first
 	judged   []runVerdicts
+	spared   []filter.Key // programs that the budget doesn't let judge the run
 	batch    filter.Batch
 	verdicts filter.Verdicts
 	places   []int // of the batch's messages in the run
@@ -101,20 +102,20 @@ func nextRun(batch []message.Arrival) int {
 	return n
 }
 
-// judgeRun asks the live programs about a run, cheapest first and as far as the budget goes, puts what they say into the
-// covers, and returns it.
-func (d *round) judgeRun(p *Pulls, run []message.Arrival) []runVerdicts {
-	d.judged = d.judged[:0]
+// judgeRun asks the live programs about a run, cheapest first and as far as the budget goes, and puts what they say into
+// the covers.
+func (d *round) judgeRun(p *Pulls, run []message.Arrival) {
+	d.judged, d.spared = d.judged[:0], d.spared[:0]
 	topic := p.live.of(run[0].Queue.Topic)
 	if topic == nil {
-		return nil
+		return
 	}
 	now := p.set.Clock.Now()
 	d.budget.refill(now)
 	d.load(run)
 	reserved := d.admit(p, topic, now)
 	if len(d.judged) == 0 {
-		return nil
+		return
 	}
 	d.judgeColumns(p, topic)
 	for i := range d.judged {
@@ -131,7 +132,20 @@ func (d *round) judgeRun(p *Pulls, run []message.Arrival) []runVerdicts {
 	}
 	p.verdicts.JudgedArriving.Add(int64(len(run) * len(d.judged)))
 	d.budget.spent(reserved, p.set.Clock.Now().Sub(now))
-	return d.judged
+}
+
+// knows says what is known for a program of the messages of the run from number first on: judged, and whether it may
+// accept one of them; or spared, when somebody who has more time is to judge them. d may be nil.
+func (d *round) knows(prog *program, first int) (judged, maybe, spared bool) {
+	if d == nil || !prog.keepable() {
+		return false, false, false
+	}
+	for i := range d.judged {
+		if v := &d.judged[i]; v.lp.prog.key == prog.key {
+			return true, v.maybe(first), false
+		}
+	}
+	return false, false, slices.Contains(d.spared, prog.key)
 }
 
 // load takes over a run.
@@ -159,6 +173,7 @@ func (d *round) admit(p *Pulls, topic *liveTopic, now time.Time) (reserved float
 		ns, ok := d.budget.reserve(lp, n, now)
 		if !ok {
 			p.verdicts.Spared.Add(int64(n))
+			d.spared = append(d.spared, lp.prog.key)
 			continue
 		}
 		reserved += ns

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -388,4 +389,44 @@ func TestVerdictsHammer(t *testing.T) {
 	close(stop)
 	helpers.Wait()
 	w.close()
+}
+
+// A held pull whose program the budget spares is woken without asking it, and judges by itself, on the waker's goroutine.
+func TestHeldPullOfSparedProgram(t *testing.T) {
+	w := newFilterWorld(t, vfs.NewMem(nil), 0)
+	defer w.close()
+	w.send(queueT0, 128, 0)
+	w.consume(w.on, queueT0, "every=1", 0, 10)
+	hold := func() *replies {
+		p := numberPull("every=1", message.Offset(w.sent[queueT0]), 10)
+		p.Suspend, p.SuspendTimeout = true, time.Minute
+		w.on.Pull(context.Background(), p)
+		return p.Reply.(*replies)
+	}
+	answers := hold()
+	calls := w.compiler.calls.Load()
+	w.send(queueT0, 50, 1)
+	for w.on.Held() > 0 { // the dispatcher is taking it off its list
+		runtime.Gosched()
+	}
+	if n := w.compiler.calls.Load() - calls; n != 0 || len(answers.take()) != 0 {
+		t.Errorf("the dispatcher has called the program %d times", n)
+	}
+	done := make(chan struct{})
+	stopped := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.on.wake(stopped)
+	}()
+	for {
+		if got := answers.take(); len(got) == 1 {
+			if got[0].Records.Count != 10 {
+				t.Errorf("%d messages", got[0].Records.Count)
+			}
+			break
+		}
+		runtime.Gosched()
+	}
+	close(stopped)
+	<-done
 }

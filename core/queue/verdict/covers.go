@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -42,18 +43,19 @@ const coversMax = 1 << 16
 
 // Covers is all covers of a broker. It is safe for concurrent use.
 type Covers struct {
-	fs       vfs.FS
-	dir      string
-	index    Index
-	log      *slog.Logger
-	filesMax int64
-	cache    cache
-	buffers  sync.Pool    // of *[]byte, for a file each
-	tick     atomic.Int64 // calls of Maintain
-	paused   atomic.Int64 // no file is written before this tick
-	closed   atomic.Bool
-	files    atomic.Int64
-	stats    counters
+	fs        vfs.FS
+	dir       string
+	index     Index
+	log       *slog.Logger
+	filesMax  int64
+	coversMax int
+	cache     cache
+	buffers   sync.Pool    // of *[]byte, for a file each
+	tick      atomic.Int64 // calls of Maintain
+	paused    atomic.Int64 // no file is written before this tick
+	closed    atomic.Bool
+	files     atomic.Int64
+	stats     counters
 
 	maintain sync.Mutex // one Maintain or Close at a time
 
@@ -77,7 +79,7 @@ type Stats struct {
 // be removed before it is used again.
 func Open(set Settings) (*Covers, error) {
 	cs := &Covers{
-		fs: set.FS, dir: set.Dir, index: set.Index, log: set.Logger, filesMax: set.DiskSize / blockSize,
+		fs: set.FS, dir: set.Dir, index: set.Index, log: set.Logger, filesMax: set.DiskSize / blockSize, coversMax: coversMax,
 		cache:  cache{max: max(1, int(set.CacheSize/blockMemory))},
 		covers: map[coverID]*Cover{}, shut: map[string]int{},
 	}
@@ -112,7 +114,7 @@ func (cs *Covers) create(id coverID) *Cover {
 	if c := cs.covers[id]; c != nil {
 		return c
 	}
-	if len(cs.covers) >= coversMax || cs.shut[id.queue.Topic] > 0 || cs.closed.Load() {
+	if len(cs.covers) >= cs.coversMax || cs.shut[id.queue.Topic] > 0 || cs.closed.Load() {
 		return nil
 	}
 	c := newCover(cs, id)
@@ -230,8 +232,8 @@ func (cs *Covers) Maintain() {
 		}
 		c.expire(low)
 	}
-	if cs.files.Load() >= cs.filesMax-cs.filesMax/10 {
-		cs.shrink(cs.filesMax - cs.filesMax/4)
+	if cs.files.Load() >= cs.filesMax-cs.filesMax/10 || cs.count() >= cs.coversMax-cs.coversMax/10 {
+		cs.shrink(cs.filesMax-cs.filesMax/4, cs.coversMax-cs.coversMax/4)
 	}
 	cs.cache.sweep()
 }
@@ -245,18 +247,22 @@ func (cs *Covers) save() {
 	}
 }
 
-// shrink removes the files of the covers that were used least recently until there are no more than max.
-func (cs *Covers) shrink(max int64) {
+// shrink drops the covers that were used least recently until there are no more files and covers than that.
+func (cs *Covers) shrink(files int64, covers int) {
 	list := cs.all(func(*Cover) bool { return true })
-	slices.SortFunc(list, func(a, b *Cover) int { return int(a.used.Load() - b.used.Load()) })
+	slices.SortFunc(list, func(a, b *Cover) int { return cmp.Compare(a.used.Load(), b.used.Load()) })
 	for _, c := range list {
-		if cs.files.Load() <= max {
+		if cs.files.Load() <= files && cs.count() <= covers {
 			return
 		}
-		c.files.Lock()
-		c.removeFiles(func(int64) bool { return true })
-		c.files.Unlock()
+		cs.drop(c)
 	}
+}
+
+func (cs *Covers) count() int {
+	cs.mu.RLock()
+	defer cs.mu.RUnlock()
+	return len(cs.covers)
 }
 
 // Close writes what has changed. Nothing is written afterwards.
@@ -272,11 +278,8 @@ func (cs *Covers) Close() {
 
 // Stats returns the figures.
 func (cs *Covers) Stats() Stats {
-	cs.mu.RLock()
-	n := int64(len(cs.covers))
-	cs.mu.RUnlock()
 	return Stats{
-		Covers: n, Blocks: int64(cs.cache.len()), Files: cs.files.Load(),
+		Covers: int64(cs.count()), Blocks: int64(cs.cache.len()), Files: cs.files.Load(),
 		Loaded: cs.stats.loaded.Load(), Refused: cs.stats.refused.Load(),
 		Written: cs.stats.written.Load(), Failed: cs.stats.failed.Load(), Full: cs.stats.full.Load(),
 	}

@@ -456,3 +456,27 @@ func TestRemove(t *testing.T) {
 		t.Error(list)
 	}
 }
+
+// There are never more covers than allowed; those that were used least recently make room.
+func TestCoversMax(t *testing.T) {
+	x := &fakeIndex{high: 1000}
+	cs := openCovers(t, vfs.NewMem(nil), x)
+	cs.coversMax = 8
+	for i := range byte(8) {
+		put(cs.Cover(testQueue, filter.Key{i + 1}), x, 0, 64, multiplesOf(2))
+		cs.tick.Add(1)
+	}
+	if cs.Cover(testQueue, filter.Key{9}) != nil {
+		t.Error("there is a ninth cover")
+	}
+	cs.Maintain()
+	if n := cs.Stats().Covers; n != 6 {
+		t.Errorf("%d covers are left, want 6", n)
+	}
+	if _, end := matches(cs.Cover(testQueue, filter.Key{8}), 0, 64); end != 64 {
+		t.Error("the newest cover has gone")
+	}
+	if _, end := matches(cs.Cover(testQueue, filter.Key{1}), 0, 64); end != 0 {
+		t.Error("the oldest cover hasn't gone")
+	}
+}

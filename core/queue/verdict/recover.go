@@ -28,7 +28,7 @@ func (cs *Covers) recover() error {
 			}
 			return true, cs.eachDir(path, func(name, path string) (bool, error) {
 				b, err := hex.DecodeString(name)
-				if err != nil || len(b) != len(filter.Key{}) || hex.EncodeToString(b) != name || len(cs.covers) >= coversMax {
+				if err != nil || len(b) != len(filter.Key{}) || hex.EncodeToString(b) != name || len(cs.covers) >= cs.coversMax {
 					return false, nil
 				}
 				c := newCover(cs, coverID{q, filter.Key(b)})
