@@ -118,6 +118,9 @@ func (p *numberProgram) Match(_ context.Context, b *filter.Batch, v *filter.Verd
 	}
 	p.c.judged.Add(int64(b.Len()))
 	for i, rec := range b.Records {
+		if p.tag != 0 && b.TagsCodes[i] != p.tag {
+			continue
+		}
 		n := binary.BigEndian.Uint64(message.Record(rec).Body())
 		if p.late > 0 && n%p.late == 0 {
 			p.mu.Lock()
