@@ -19,7 +19,7 @@ func (cs *Covers) recover() error {
 		return true, cs.eachDir(path, func(name, path string) (bool, error) {
 			n, err := strconv.ParseInt(name, 10, 32)
 			if err != nil || n < 0 {
-				return false, nil
+				return false, nil //nolint:nilerr // not a name of ours: removed
 			}
 			q := message.QueueKey{Topic: topic, ID: message.QueueID(n)}
 			low, high, ok := cs.index.Bounds(q)
@@ -29,7 +29,7 @@ func (cs *Covers) recover() error {
 			return true, cs.eachDir(path, func(name, path string) (bool, error) {
 				b, err := hex.DecodeString(name)
 				if err != nil || len(b) != len(filter.Key{}) || hex.EncodeToString(b) != name || len(cs.covers) >= cs.coversMax {
-					return false, nil
+					return false, nil //nolint:nilerr // not a name of ours, or one too many: removed
 				}
 				c := newCover(cs, coverID{q, filter.Key(b)})
 				cs.covers[c.id] = c
