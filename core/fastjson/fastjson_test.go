@@ -293,6 +293,7 @@ func TestAppendStringIsJSON(t *testing.T) {
 
 func FuzzStrict(f *testing.F) {
 	vec := load(f)
+	f.Add([]byte("\"\xff\xff\x7f\xff\""))
 	for _, v := range vec.Decode {
 		f.Add([]byte(v.Input))
 	}

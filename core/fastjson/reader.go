@@ -37,7 +37,7 @@ func decoded(doc []byte) []byte {
 	if utf8.Valid(doc) {
 		return doc
 	}
-	return bytes.ToValidUTF8(doc, []byte("\uFFFD"))
+	return []byte(string([]rune(string(doc)))) // one U+FFFD for each bad byte
 }
 
 func (r *reader) bad(what string) error { return &SyntaxError{r.at, what} }
