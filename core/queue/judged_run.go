@@ -62,7 +62,7 @@ func (s *scan) judgeCovered(ctx context.Context) (n int, full bool) {
 		s.fault = err
 		return 0, false
 	}
-	if whole {
+	if whole && s.prog.keepable() {
 		s.cursor.Cover().Put(r.base, r.judged&^63, r.yes, r.open, r)
 	}
 	r.max = min(2*r.max, scanBlock)

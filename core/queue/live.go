@@ -117,15 +117,18 @@ func (l *live) touch(topic string, prog *program, now time.Time) {
 	l.topics.Store(topic, newLiveTopic(append(programs, lp)))
 }
 
-// sweep lets go of the programs that nobody has touched since a moment.
-func (l *live) sweep(before time.Time) {
+// sweep lets go of the programs that nobody has touched since a moment, and of those whose verdicts may not be kept any
+// more: it returns the keys of these.
+func (l *live) sweep(before time.Time) (impure []filter.Key) {
 	var dropped []*liveProgram
 	l.mu.Lock()
 	l.topics.Range(func(topic, v any) bool {
 		var kept []*liveProgram
 		list := v.(*liveTopic).programs
 		for _, lp := range list {
-			if lp.seen.Load() >= before.UnixNano() {
+			if !lp.prog.keepable() {
+				impure = append(impure, lp.prog.key)
+			} else if lp.seen.Load() >= before.UnixNano() {
 				kept = append(kept, lp)
 				continue
 			}
@@ -144,6 +147,7 @@ func (l *live) sweep(before time.Time) {
 	for _, lp := range dropped {
 		lp.prog.release()
 	}
+	return impure
 }
 
 // eachProgram calls f with the programs of the filters that are registered and not dead.

@@ -20,14 +20,14 @@ type program struct {
 	index filter.IndexMatcher // nil when the program can't judge by index entries
 	needs filter.Needs
 	key   filter.Key
-	kept  bool
+	kept  bool // its verdicts are worth keeping, while it is pure
 	refs  atomic.Int64
 	log   *slog.Logger
 }
 
 // keepable says whether p's verdicts are worth keeping, and may be: it reads messages for them, and a message's verdict
-// never changes. Tags aren't: the index has them.
-func (p *program) keepable() bool { return p != nil && p.kept }
+// never changes. Tags aren't: the index has them. A program may stop being pure, when it is caught breaking that promise.
+func (p *program) keepable() bool { return p != nil && p.kept && p.Pure() }
 
 // retain counts one more user in. It fails when the program is closed already.
 func (p *program) retain() bool {
@@ -127,7 +127,7 @@ func (ps *Programs) get(ctx context.Context, e filter.Expression) (*program, err
 
 func (ps *Programs) wrap(e filter.Expression, c filter.Program) *program {
 	p := &program{Program: c, needs: c.Needs(), key: c.Key(), log: ps.log}
-	p.kept = !isTag(e.Type) && p.needs.Record && p.key != filter.Key{} && c.Pure()
+	p.kept = !isTag(e.Type) && p.needs.Record && p.key != filter.Key{}
 	p.index, _ = c.(filter.IndexMatcher)
 	p.refs.Store(1)
 	return p

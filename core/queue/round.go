@@ -127,8 +127,10 @@ func (d *round) judgeRun(p *Pulls, run []message.Arrival) {
 	}
 	for i := range d.judged {
 		v := &d.judged[i]
+		if v.lp.prog.keepable() { // still: it may have been caught just now
+			v.cover.Put(run[0].Offset, len(run), v.yes, v.open, d)
+		}
 		v.lp.prog.release()
-		v.cover.Put(run[0].Offset, len(run), v.yes, v.open, d)
 	}
 	p.verdicts.JudgedArriving.Add(int64(len(run) * len(d.judged)))
 	d.budget.spent(reserved, p.set.Clock.Now().Sub(now))

@@ -77,13 +77,15 @@ type numberProgram struct {
 	tag                         int64
 	impure                      bool
 
+	caught atomic.Bool // being impure
+
 	mu   sync.Mutex
 	seen map[uint64]bool // late messages that were looked at
 }
 
 func (p *numberProgram) Key() filter.Key     { return p.key }
 func (p *numberProgram) Needs() filter.Needs { return filter.Needs{Record: true, Body: true} }
-func (p *numberProgram) Pure() bool          { return !p.impure }
+func (p *numberProgram) Pure() bool          { return !p.impure && !p.caught.Load() }
 func (p *numberProgram) Warnings() []string  { return nil }
 func (p *numberProgram) Close() error        { return nil }
 

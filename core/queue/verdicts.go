@@ -47,6 +47,8 @@ func (p *Pulls) Verdicts() *VerdictCounters { return &p.verdicts }
 func (p *Pulls) keepVerdicts() {
 	now := p.set.Clock.Now()
 	p.set.Filters.eachProgram(func(topic string, prog *program) { p.live.touch(topic, prog, now) })
-	p.live.sweep(now.Add(-liveTime))
+	for _, key := range p.live.sweep(now.Add(-liveTime)) {
+		p.set.Verdicts.Discard(key)
+	}
 	p.set.Verdicts.Maintain()
 }

@@ -430,3 +430,30 @@ func TestHeldPullOfSparedProgram(t *testing.T) {
 	close(stopped)
 	<-done
 }
+
+// A program that is caught being impure is asked at every pull from then on, and what was kept of it is removed.
+func TestCaughtImpure(t *testing.T) {
+	w := newFilterWorld(t, vfs.NewMem(nil), 1)
+	defer w.close()
+	w.send(queueT0, 640, 0)
+	w.consume(w.on, queueT0, "every=10", 0, 32)
+	w.on.keepVerdicts()
+	if n := len(verdictFiles(t, w.fs, verdictDir)); n != 1 {
+		t.Fatalf("%d files", n)
+	}
+	prog, err := w.programs.get(context.Background(), filter.Expression{Type: "NUMBER", Text: "every=10"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.release()
+	prog.Program.(*numberProgram).caught.Store(true)
+	judged := w.compiler.judged.Load()
+	w.consume(w.on, queueT0, "every=10", 0, 32)
+	if n := w.compiler.judged.Load() - judged; n < 640 {
+		t.Errorf("%d messages were judged, want all", n)
+	}
+	w.on.keepVerdicts()
+	if n := len(verdictFiles(t, w.fs, verdictDir)); n != 0 || w.on.live.count.Load() != 0 {
+		t.Errorf("%d files are left, %d programs are live", n, w.on.live.count.Load())
+	}
+}

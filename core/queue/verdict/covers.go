@@ -157,6 +157,13 @@ func (cs *Covers) Allow(topic string) {
 	}
 }
 
+// Discard ends the covers of a program that can't be trusted any more, and removes their files.
+func (cs *Covers) Discard(key filter.Key) {
+	for _, c := range cs.all(func(c *Cover) bool { return c.id.key == key }) {
+		cs.drop(c)
+	}
+}
+
 // drop ends a cover and removes its files.
 func (cs *Covers) drop(c *Cover) {
 	c.end()
