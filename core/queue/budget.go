@@ -44,13 +44,14 @@ func (b *budget) reserve(p *liveProgram, n int, now time.Time) (ns float64, ok b
 	}
 	p.pause = min(max(2*p.pause, restMin), restMax)
 	p.rest = now.Add(p.pause)
+	p.cost /= 2 // it may have been measured wrong, and is measured again only when it is let in again
 	return 0, false
 }
 
 // spent replaces what was reserved by what it took.
 func (b *budget) spent(reserved float64, took time.Duration) { b.tokens += reserved - float64(took) }
 
-// measured notes what p took for n messages.
+// measured notes what p took for n messages. One measurement doesn't count much: the time may have been another thread's.
 func (p *liveProgram) measured(n int, took time.Duration) {
 	if n == 0 {
 		return
@@ -60,5 +61,5 @@ func (p *liveProgram) measured(n int, took time.Duration) {
 		p.cost = each
 		return
 	}
-	p.cost += (each - p.cost) / 8
+	p.cost += (min(each, 4*p.cost) - p.cost) / 8
 }
