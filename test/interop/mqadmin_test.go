@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weirmq/weir/test/internal/agent"
 	"github.com/weirmq/weir/test/internal/repo"
@@ -119,7 +120,8 @@ func TestMqadmin(t *testing.T) {
 func awaitOutput(t *testing.T, tools *agent.Tools, want string, args ...string) {
 	t.Helper()
 	var out string
-	for range 200 {
+	// A client saves what it has consumed 10 s after its start for the first time.
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		if out = tools.Run(t, args...); strings.Contains(out, want) {
 			return
 		}
