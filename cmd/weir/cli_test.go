@@ -207,12 +207,7 @@ func TestClientCommands(t *testing.T) {
 
 // TestBrokerGone asks for a broker that its name server still knows.
 func TestBrokerGone(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone := ln.Addr().String()
-	ln.Close()
+	const gone = "127.0.0.1:1" // a port that nobody is given, and nobody listens on
 	b := brokertest.Start(t, brokertest.Set("broker.advertise", gone))
 	r := weir("", "send", "x", "y", "-n", b.NameServer())
 	if r.code != exitUnreachable || !strings.Contains(r.err, "the broker at "+gone+" can't be reached") || !strings.Contains(r.err, "broker.advertise") {
