@@ -25,9 +25,9 @@ var (
 	aboutADay  = int64(24 * 3600 * 1000)
 	momentText = regexp.MustCompile(`\b1[0-9]{12}\b`)
 	clockText  = regexp.MustCompile(`20\d\d-\d\d-\d\d#\d\d:\d\d:\d\d:\d+`)
-	counter    = regexp.MustCompile(`counter:\d+`) // of changes: a side that refused one has fewer
-	measured   = regexp.MustCompile(`(consumeTps|delayTime):[-\d.E]+`)
-	place      = regexp.MustCompile(`(physicOffset|physicSize):\d+`)
+	counter    = regexp.MustCompile(`counter("?):\d+`) // of changes: a side that refused one has fewer
+	measured   = regexp.MustCompile(`(consumeTps|delayTime)("?):[-\d.E]+`)
+	place      = regexp.MustCompile(`(physicOffset|physicSize)("?):\d+`)
 )
 
 func newNeutral(side Side) *neutral {
@@ -38,9 +38,9 @@ func (n *neutral) text(s string) string {
 	s = n.words.Replace(s)
 	s = localPort.ReplaceAllString(s, "$$CLIENT")
 	s = clockText.ReplaceAllString(s, "CLOCK")
-	s = counter.ReplaceAllString(s, "counter:N")
-	s = measured.ReplaceAllString(s, "$1:N")
-	s = place.ReplaceAllString(s, "$1:N")
+	s = counter.ReplaceAllString(s, "counter$1:N")
+	s = measured.ReplaceAllString(s, "$1$2:N")
+	s = place.ReplaceAllString(s, "$1$2:N")
 	s = offsetID.ReplaceAllString(s, "ID")
 	return momentText.ReplaceAllStringFunc(s, func(t string) string {
 		v, _ := strconv.ParseInt(t, 10, 64)
@@ -92,18 +92,18 @@ func (n *neutral) body(body []byte, o options) string {
 	if all, err := raw.DecodeRecords(body); err == nil {
 		return n.records(all)
 	}
-	text := string(body)
+	text := n.text(string(body)) // before anything is sorted: ports of clients must not decide an order
 	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
 		c, err := canonicalJSON(text, o.shape)
 		if err != nil {
 			return fmt.Sprintf("broken JSON (%v) %q", err, text)
 		}
-		return n.text(c)
+		return c
 	}
 	if strings.Contains(text, "=") && strings.Contains(text, "\n") {
-		return n.text(propertiesText(text, o.shape))
+		return propertiesText(text, o.shape)
 	}
-	return strconv.Quote(n.text(text))
+	return strconv.Quote(text)
 }
 
 // records shows what of a record does not depend on when it was stored. Its properties are those that a client reads:
