@@ -45,13 +45,17 @@ type load struct {
 
 // run sends to the broker until the context or the connections end, and returns every acknowledgement.
 func (l *load) run(ctx context.Context, addr string) ([]ack, error) {
-	var all sync.WaitGroup
-	for range connections {
+	var conns [connections]*raw.Conn
+	for i := range conns { // all before the first send, which may be the one that the kill waits for
 		conn, err := raw.Dial(ctx, addr)
 		if err != nil {
 			return nil, err
 		}
 		defer conn.Close()
+		conns[i] = conn
+	}
+	var all sync.WaitGroup
+	for _, conn := range conns {
 		for range senders {
 			all.Go(func() { l.send(ctx, conn) })
 		}
