@@ -38,6 +38,9 @@ func (a *app) banner(cfg *config.Config, at broker.Addresses, first bool) {
 	if at.NameServer != "" {
 		line("name server", "%s   give this to clients", at.NameServer)
 	}
+	if at.Metrics != "" {
+		line("metrics", "http://%s/metrics", at.Metrics)
+	}
 	if first && at.Listen != "" {
 		flag := ""
 		if at.NameServer != "" && at.NameServer != defaultNameServer {

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"go.opentelemetry.io/otel/metric/noop"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/weirmq/weir/core/clock"
@@ -27,6 +26,7 @@ import (
 	"github.com/weirmq/weir/core/plugin"
 	"github.com/weirmq/weir/core/queue"
 	"github.com/weirmq/weir/core/store"
+	"github.com/weirmq/weir/core/telemetry"
 	"github.com/weirmq/weir/core/topic"
 	"github.com/weirmq/weir/core/transport"
 )
@@ -53,6 +53,7 @@ type Broker struct {
 	// stops undoes what was started, last first.
 	stops []stop
 
+	telemetry     *telemetry.Telemetry
 	handler       *handler
 	transports    []transport.Transport
 	nameServer    transport.Transport
@@ -72,6 +73,7 @@ type Addresses struct {
 	Listen     string // main listener of the first transport that has one on a network
 	NameServer string // listener of the embedded name server
 	Advertised Advertised
+	Metrics    string // where Prometheus fetches
 }
 
 // New makes a broker. It touches nothing outside until Start.
@@ -114,6 +116,9 @@ func (b *Broker) Addresses() Addresses {
 	if b.nameServer != nil {
 		a.NameServer = b.nameServer.Addr().String()
 	}
+	if b.telemetry != nil && b.telemetry.Addr() != nil {
+		a.Metrics = b.telemetry.Addr().String()
+	}
 	return a
 }
 
@@ -142,6 +147,9 @@ func (b *Broker) starting(ctx context.Context, start func() error) error {
 const undoTimeout = 30 * time.Second
 
 func (b *Broker) startAll(ctx context.Context) (err error) {
+	if err := b.prepareTelemetry(ctx); err != nil {
+		return err
+	}
 	if b.advertisement, err = readAdvertise(ctx, b.opts.Config.Broker.Advertise); err != nil {
 		return err
 	}
@@ -164,6 +172,9 @@ func (b *Broker) startAll(ctx context.Context) (err error) {
 		b.handler.settings.addNameServer(b.nameServer.Addr().String())
 	}
 	if err := b.prepareRegistration(names); err != nil {
+		return err
+	}
+	if err := b.startTelemetry(ctx); err != nil {
 		return err
 	}
 	if err := b.startTransports(ctx); err != nil {
@@ -208,7 +219,7 @@ func (b *Broker) startComponent(ctx context.Context, name string, c plugin.Compo
 func (b *Broker) pluginSettings(kind plugin.Kind, id plugin.ID) plugin.Settings {
 	return plugin.Settings{
 		ID: id, Logger: b.log.With("plugin", string(kind)+"/"+id.String()), Clock: b.opts.Clock,
-		MeterProvider: noop.NewMeterProvider(), TracerProvider: tracenoop.NewTracerProvider(),
+		MeterProvider: b.telemetry.MeterProvider(), TracerProvider: tracenoop.NewTracerProvider(),
 		DataDir: filepath.Join(b.opts.Config.DataDir, "weir", string(kind), id.String()),
 	}
 }

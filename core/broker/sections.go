@@ -4,20 +4,23 @@ import (
 	"github.com/weirmq/weir/core/config"
 	"github.com/weirmq/weir/core/queue"
 	"github.com/weirmq/weir/core/store"
+	"github.com/weirmq/weir/core/telemetry"
 	"github.com/weirmq/weir/core/topic"
 )
 
 // sections are the parts of broker.yaml that belong to the packages of core which do the work.
 type sections struct {
-	Store  store.Config
-	Topics topic.Config
-	Groups topic.GroupsConfig
-	Queues queue.Config
+	Store     store.Config
+	Topics    topic.Config
+	Groups    topic.GroupsConfig
+	Queues    queue.Config
+	Telemetry telemetry.Config
 }
 
 func defaultSections() sections {
 	return sections{
 		Store: store.DefaultConfig(), Topics: topic.DefaultConfig(), Groups: topic.DefaultGroupsConfig(), Queues: queue.DefaultConfig(),
+		Telemetry: telemetry.DefaultConfig(),
 	}
 }
 
@@ -29,6 +32,7 @@ func Sections() []config.Section {
 		{Name: "topics", Doc: "How topics come into being.", Target: &s.Topics},
 		{Name: "groups", Doc: "How subscription groups come into being.", Target: &s.Groups},
 		{Name: "queues", Doc: "Pulling, waiting for messages, clients and offsets: bounds.", Target: &s.Queues},
+		{Name: "telemetry", Doc: "Metrics for Prometheus and OpenTelemetry.", Target: &s.Telemetry},
 	}
 }
 
@@ -46,6 +50,8 @@ func sectionsOf(cfg *config.Config) sections {
 			s.Groups = *t
 		case *queue.Config:
 			s.Queues = *t
+		case *telemetry.Config:
+			s.Telemetry = *t
 		}
 	}
 	return s

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/weirmq/weir/core/plugin"
 )
 
 // metrics are an endpoint's counters. They are plain atomics that the meter reads when it collects, so that counting
@@ -21,10 +24,12 @@ type metrics struct {
 	panics          atomic.Int64
 }
 
-func newMetrics(p metric.MeterProvider) (*metrics, error) {
+// newMetrics makes the metrics of an endpoint; a broker and the name server inside it are told apart by the label plugin.
+func newMetrics(p metric.MeterProvider, id plugin.ID) (*metrics, error) {
 	m := &metrics{}
+	with := metric.WithAttributeSet(attribute.NewSet(attribute.String("plugin", id.String())))
 	meter := p.Meter("github.com/weirmq/weir/plugins/transport/remoting")
-	for _, c := range []struct {
+	counters := []struct {
 		name, what string
 		v          *atomic.Int64
 	}{
@@ -35,23 +40,30 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 		{"weir.remoting.answers", "answers made", &m.answers},
 		{"weir.remoting.refusals", "answers with a code other than SUCCESS", &m.refusals},
 		{"weir.remoting.panics", "requests during which the broker panicked", &m.panics},
-	} {
-		_, err := meter.Int64ObservableCounter(c.name, metric.WithDescription(c.what),
-			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-				o.Observe(c.v.Load())
-				return nil
-			}))
+	}
+	made := make([]metric.Int64ObservableCounter, len(counters))
+	var all []metric.Observable
+	for i, c := range counters {
+		counter, err := meter.Int64ObservableCounter(c.name, metric.WithDescription(c.what))
 		if err != nil {
 			return nil, fmt.Errorf("make counter %s: %w", c.name, err)
 		}
+		made[i], all = counter, append(all, counter)
 	}
-	_, err := meter.Int64ObservableGauge("weir.remoting.connections", metric.WithDescription("open connections"),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(m.connections.Load())
-			return nil
-		}))
+	open, err := meter.Int64ObservableGauge("weir.remoting.connections", metric.WithDescription("open connections"))
 	if err != nil {
 		return nil, fmt.Errorf("make gauge weir.remoting.connections: %w", err)
+	}
+	// A callback of its own for each endpoint: those that are given to the instruments count for the first endpoint only.
+	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		for i, c := range counters {
+			o.ObserveInt64(made[i], c.v.Load(), with)
+		}
+		o.ObserveInt64(open, m.connections.Load(), with)
+		return nil
+	}, append(all, open)...)
+	if err != nil {
+		return nil, fmt.Errorf("make the metrics of %s: %w", id, err)
 	}
 	return m, nil
 }

@@ -71,7 +71,7 @@ type pools struct {
 }
 
 func newEndpoint(set plugin.Settings, cfg *Config, h transport.Handlers, key string) (*endpoint, error) {
-	m, err := newMetrics(set.MeterProvider)
+	m, err := newMetrics(set.MeterProvider, set.ID)
 	if err != nil {
 		return nil, err
 	}
