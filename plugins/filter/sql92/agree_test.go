@@ -2,6 +2,8 @@ package sql92
 
 import (
 	"context"
+	"os"
+	"strconv"
 	"testing"
 
 	"github.com/weirmq/weir/core/filter"
@@ -9,13 +11,21 @@ import (
 	"github.com/weirmq/weir/plugins/filter/sql92/sql92test"
 )
 
-// TestEnginesAgree judges random messages with random expressions on every engine: a million pairs, a tenth with -short.
+// TestEnginesAgree judges random messages with random expressions on every engine: a million pairs, a tenth with -short,
+// WEIR_FILTER_PAIRS of them if that is set.
 // Each expression judges a batch of an odd number of messages, as a program and through columns that several programs
 // share.
 func TestEnginesAgree(t *testing.T) {
 	pairs := 1_000_000
 	if testing.Short() {
 		pairs = 100_000
+	}
+	if text := os.Getenv("WEIR_FILTER_PAIRS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("WEIR_FILTER_PAIRS=%s: want a number", text)
+		}
+		pairs = n
 	}
 	for _, dialect := range []string{"rocketmq", "rocketmq5", "strict"} {
 		t.Run(dialect, func(t *testing.T) {
@@ -32,18 +42,16 @@ func TestEnginesAgree(t *testing.T) {
 
 func agree(t *testing.T, g *sql92test.Generator, next func() string, dialect string, pairs int) {
 	const messages = 97
-	vector, reference := compilerOf(engineVector, dialect), compilerOf(engineClosure, dialect)
+	var compilers []*compiler
+	for _, engine := range engines {
+		compilers = append(compilers, compilerOf(engine, dialect))
+	}
 	seen := map[filtertest.Outcome]int{}
 	compiled, refused := 0, 0
 	for done := 0; done < pairs; done += messages {
 		text := next()
-		e := filter.Expression{Type: filter.TypeSQL92, Text: text}
-		p, err := vector.Compile(context.Background(), e)
-		q, errQ := reference.Compile(context.Background(), e)
-		if (err == nil) != (errQ == nil) {
-			t.Fatalf("%q: %v and %v", text, err, errQ)
-		}
-		if err != nil {
+		programs := compileAll(t, compilers, text)
+		if programs == nil {
 			refused++
 			continue
 		}
@@ -53,20 +61,57 @@ func agree(t *testing.T, g *sql92test.Generator, next func() string, dialect str
 			b.Records = append(b.Records, recordOf(g.Properties()))
 			b.TagsCodes = append(b.TagsCodes, 0)
 		}
-		got, want, shared := judgeAll(t, p, b), judgeAll(t, q, b), judgeShared(p, b)
-		for i := range want {
-			if got[i] != want[i] || shared[i] != want[i] {
-				t.Fatalf("%q of %q: vector says %s, through columns %s, closure %s\n%s", text, b.Records[i], got[i], shared[i], want[i], treeOf(t, text, vector))
+		want := judgeAll(t, programs[len(programs)-1], b)
+		for e, p := range programs {
+			got, shared := judgeAll(t, p, b), judgeShared(p, b)
+			for i := range want {
+				if got[i] != want[i] || shared[i] != want[i] {
+					t.Fatalf("%q of %q: %s says %s, through columns %s, the reference %s\n%s",
+						text, b.Records[i], engines[e], got[i], shared[i], want[i], treeOf(t, text, compilers[e]))
+				}
 			}
-			seen[want[i]]++
-			if dialect == "strict" && want[i] == filtertest.Raise {
+		}
+		for _, o := range want {
+			seen[o]++
+			if dialect == "strict" && o == filtertest.Raise {
 				t.Fatalf("%q raises", text)
 			}
 		}
+		closeAll(t, programs)
 	}
 	t.Logf("%d expressions compiled, %d refused; outcomes %v", compiled, refused, seen)
 	if len(seen) != 4 && dialect != "strict" || refused == 0 || refused > compiled {
 		t.Errorf("the generator covers too little: %d compiled, %d refused, outcomes %v", compiled, refused, seen)
+	}
+}
+
+// compileAll compiles a text on every engine; nil when all refuse it, with the same words.
+func compileAll(t testing.TB, compilers []*compiler, text string) (programs []filter.Program) {
+	t.Helper()
+	refusals := map[string]bool{}
+	for i, c := range compilers {
+		p, err := c.Compile(context.Background(), filter.Expression{Type: filter.TypeSQL92, Text: text})
+		if err != nil {
+			refusals[err.Error()] = true
+			continue
+		}
+		if len(programs) < i {
+			t.Fatalf("%q is refused by %s's predecessor: %v", text, engines[i], refusals)
+		}
+		programs = append(programs, p)
+	}
+	if len(programs) != 0 && len(programs) != len(compilers) || len(refusals) > 1 {
+		t.Fatalf("%q: %d engines compile it, %d refusals %v", text, len(programs), len(refusals), refusals)
+	}
+	return programs
+}
+
+func closeAll(t testing.TB, programs []filter.Program) {
+	t.Helper()
+	for _, p := range programs {
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

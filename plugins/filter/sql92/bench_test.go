@@ -45,7 +45,7 @@ func BenchmarkMatch(b *testing.B) {
 		{"in of ten", "region IN ('eu-north','eu-1','eu-2','us-3','us-4','ap-5','sa-6','af-7','me-8','ca-9')"},
 		{"missing", "nothing = 'here'"},
 	} {
-		for _, engine := range []string{engineVector, engineClosure} {
+		for _, engine := range engines {
 			b.Run(x.name+"/"+engine, func(b *testing.B) {
 				p, err := compilerOf(engine, "rocketmq").Compile(context.Background(), filter.Expression{Type: filter.TypeSQL92, Text: x.text})
 				if err != nil {

@@ -3,6 +3,7 @@ package sql92
 import (
 	"bytes"
 	"context"
+	"math/bits"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -14,8 +15,9 @@ import (
 
 // row is one message: the value of each property that the program names, nil without it. No value is empty.
 type row struct {
-	names  []string
-	values [][]byte
+	names   []string
+	values  [][]byte
+	formula filter.FormulaRunner // of the expr engine
 }
 
 // load locates the properties.
@@ -36,6 +38,16 @@ func (r *row) load(p message.Properties) {
 	}
 }
 
+// loadColumns takes the properties of message i out of columns.
+func (r *row) loadColumns(c *filter.Columns, at []int, i int) {
+	for k, column := range at {
+		r.values[k] = nil
+		if c.Present(column)>>i&1 != 0 {
+			r.values[k] = c.Value(column, i)
+		}
+	}
+}
+
 // get finds a property by name, for conditions that ask so.
 func (r *row) get(name string) ([]byte, bool) {
 	for i, n := range r.names {
@@ -49,19 +61,80 @@ func (r *row) get(name string) ([]byte, bool) {
 // closure evaluates a condition for one message.
 type closure func(*row) sqltree.Outcome
 
-// closureProgram evaluates one message after the other, straight from the definition of the language.
+// faulty is what a closure comes to whose engine failed. The message is undecided then.
+const faulty = sqltree.Raise + 1
+
+// closureProgram evaluates one message after the other: with closures straight from the definition of the language, or, as
+// the expr engine, with a formula over them.
 type closureProgram struct {
 	base
-	eval closure
-	rows sync.Pool
+	eval    closure
+	rows    sync.Pool
+	columns []filter.Column
 }
 
-var _ filter.Program = (*closureProgram)(nil)
+var (
+	_ filter.Program       = (*closureProgram)(nil)
+	_ filter.ColumnMatcher = (*closureProgram)(nil)
+)
 
 func newClosureProgram(b base, root sqltree.Cond) *closureProgram {
-	p := &closureProgram{base: b, eval: closureOf(root, b.properties)}
-	p.rows.New = func() any { return &row{names: b.properties, values: make([][]byte, len(b.properties))} }
+	return newRowProgram(b, closureOf(root, b.properties), func(*row) {})
+}
+
+func newFormulaProgram(b base, root sqltree.Cond, engine filter.FormulaEngine) (*closureProgram, error) {
+	eval, prepare, err := formulaOf(engine, root, b.properties)
+	if err != nil {
+		return nil, err
+	}
+	return newRowProgram(b, eval, prepare), nil
+}
+
+func newRowProgram(b base, eval closure, prepare func(*row)) *closureProgram {
+	p := &closureProgram{base: b, eval: eval}
+	p.rows.New = func() any {
+		r := &row{names: b.properties, values: make([][]byte, len(b.properties))}
+		prepare(r)
+		return r
+	}
+	for _, name := range b.properties {
+		p.columns = append(p.columns, filter.Column{Property: name, Kind: filter.Text})
+	}
 	return p
+}
+
+// Columns lists the properties.
+func (p *closureProgram) Columns() []filter.Column { return p.columns }
+
+// MatchColumns judges messages whose properties have been located.
+func (p *closureProgram) MatchColumns(c *filter.Columns, at []int, want uint64) (w filter.Word) {
+	if len(p.columns) > 0 {
+		w.Undecided = want &^ c.Sound()
+		want &= c.Sound()
+	}
+	r := p.rows.Get().(*row)
+	for ; want != 0; want &= want - 1 {
+		i := bits.TrailingZeros64(want)
+		r.loadColumns(c, at, i)
+		add(&w, p.eval(r), 1<<i)
+	}
+	clear(r.values)
+	p.rows.Put(r)
+	return w
+}
+
+// add notes an outcome for a message's bit.
+func add(w *filter.Word, o sqltree.Outcome, bit uint64) {
+	switch o {
+	case sqltree.True:
+		w.True |= bit
+	case sqltree.Unknown:
+		w.Unknown |= bit
+	case sqltree.Raise:
+		w.Raise |= bit
+	case faulty:
+		w.Undecided |= bit
+	}
 }
 
 // Match judges the batch.
@@ -88,6 +161,8 @@ func (p *closureProgram) Match(_ context.Context, b *filter.Batch, v *filter.Ver
 			filter.SetBit(v.Unknown, i)
 		case sqltree.Raise:
 			filter.SetBit(v.Raise, i)
+		case faulty:
+			filter.SetBit(v.Undecided, i)
 		}
 	}
 	return nil

@@ -10,8 +10,9 @@ import (
 
 // Config is the `filters: sql92:` section of broker.yaml.
 type Config struct {
-	// Engine is how expressions are evaluated: vector judges 64 messages at a time, closure one after the other, and auto is
-	// whichever is faster, which is vector. All give the same verdicts. Default auto.
+	// Engine is how expressions are evaluated: vector judges 64 messages at a time; wasm has a WebAssembly module made of each
+	// expression; expr has a program of expr-lang; closure is the reference, one message after the other. auto is the
+	// fastest, which is vector. All give the same verdicts. Default auto.
 	Engine string `yaml:"engine"`
 	// Dialect is the language. rocketmq is what RocketMQ 4.9.7 understands, with all its peculiarities; rocketmq5 adds
 	// CONTAINS, STARTSWITH and ENDSWITH as RocketMQ 5 has them; strict means what SQL users expect and refuses what it doesn't
@@ -32,6 +33,8 @@ type Config struct {
 const (
 	engineAuto    = "auto"
 	engineVector  = "vector"
+	engineWASM    = "wasm"
+	engineExpr    = "expr"
 	engineClosure = "closure"
 )
 
@@ -49,9 +52,9 @@ func defaultConfig() *Config {
 func (c *Config) Validate() error {
 	var errs []error
 	switch c.Engine {
-	case engineAuto, engineVector, engineClosure:
+	case engineAuto, engineVector, engineWASM, engineExpr, engineClosure:
 	default:
-		errs = append(errs, fmt.Errorf("engine: there is no %q, want auto, vector or closure", c.Engine))
+		errs = append(errs, fmt.Errorf("engine: there is no %q, want auto, vector, wasm, expr or closure", c.Engine))
 	}
 	switch sqltree.Dialect(c.Dialect) {
 	case sqltree.RocketMQ, sqltree.RocketMQ5, sqltree.Strict:

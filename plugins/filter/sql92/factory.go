@@ -11,7 +11,11 @@ import (
 const Type plugin.Type = "sql92"
 
 // Factory makes SQL92 filters.
-type Factory struct{}
+type Factory struct {
+	// Formulas and Modules are what the engines expr and wasm run on. Nil means that there is no such engine.
+	Formulas filter.FormulaEngine
+	Modules  filter.ModuleEngine
+}
 
 var _ filter.Factory = Factory{}
 
@@ -25,7 +29,7 @@ func (Factory) DefaultConfig() any { return defaultConfig() }
 func (Factory) Stability() plugin.Stability { return plugin.Stable }
 
 // NewCompiler makes a compiler from a *Config.
-func (Factory) NewCompiler(set plugin.Settings, cfg any) (filter.Compiler, error) {
+func (f Factory) NewCompiler(set plugin.Settings, cfg any) (filter.Compiler, error) {
 	c, ok := cfg.(*Config)
 	if !ok {
 		return nil, fmt.Errorf("make %s: configuration is a %T, not a *sql92.Config", set.ID, cfg)
@@ -33,7 +37,10 @@ func (Factory) NewCompiler(set plugin.Settings, cfg any) (filter.Compiler, error
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("make %s: %w", set.ID, err)
 	}
-	compiler, err := newCompiler(*c, set.MeterProvider)
+	if c.Engine == engineExpr && f.Formulas == nil || c.Engine == engineWASM && f.Modules == nil {
+		return nil, fmt.Errorf("make %s: engine: this build has no %s; want auto, vector or closure", set.ID, c.Engine)
+	}
+	compiler, err := newCompiler(*c, f, set.MeterProvider)
 	if err != nil {
 		return nil, fmt.Errorf("make %s: %w", set.ID, err)
 	}

@@ -32,13 +32,14 @@ import (
 // compiler compiles SQL92 expressions. It has no state but its counters.
 type compiler struct {
 	cfg                       Config
+	engines                   Factory
 	compiled, refused, warned atomic.Int64
 }
 
 var _ filter.Compiler = (*compiler)(nil)
 
-func newCompiler(cfg Config, meters metric.MeterProvider) (*compiler, error) {
-	c := &compiler{cfg: cfg}
+func newCompiler(cfg Config, engines Factory, meters metric.MeterProvider) (*compiler, error) {
+	c := &compiler{cfg: cfg, engines: engines}
 	meter := meters.Meter("github.com/weirmq/weir/plugins/filter/sql92")
 	for _, m := range []struct {
 		name, what string
@@ -96,8 +97,11 @@ func (c *compiler) compile(ctx context.Context, e filter.Expression) (filter.Pro
 		return nil, fmt.Errorf("parse SQL92 expression: refused for its warnings (refuse_warned): %s", strings.Join(warnings, "; "))
 	}
 	base := base{key: keyOf(tree), dialect: tree.Dialect, rocketmq: c.rocketmq(ctx, e.Text, tree), warnings: warnings, properties: propertiesOf(tree.Root)}
-	if c.cfg.Engine == engineClosure {
+	switch c.cfg.Engine {
+	case engineClosure:
 		return newClosureProgram(base, tree.Root), nil
+	case engineExpr:
+		return newFormulaProgram(base, tree.Root, c.engines.Formulas)
 	}
 	return newVectorProgram(base, tree.Root), nil
 }

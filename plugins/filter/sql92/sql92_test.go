@@ -53,11 +53,11 @@ func TestConformance(t *testing.T) {
 		{Name: "error", Expression: sql("a = "), Error: "parse SQL92 expression: at character 5: expected a property, a number, a text in quotes or (, found the end"},
 		{Name: "other type", Expression: filter.Expression{Type: "TAG", Text: "a"}, Error: "compile TAG expression: the sql92 filter only knows SQL92"},
 	}
-	for _, engine := range []string{engineAuto, engineVector, engineClosure} {
+	for _, engine := range append([]string{engineAuto}, engines...) {
 		t.Run(engine, func(t *testing.T) {
 			cfg := defaultConfig()
 			cfg.Engine = engine
-			filtertest.Run(t, filtertest.Suite{Factory: Factory{}, Config: cfg, Cases: cases})
+			filtertest.Run(t, filtertest.Suite{Factory: machines, Config: cfg, Cases: cases})
 		})
 	}
 }
@@ -67,7 +67,7 @@ func TestConfig(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		{func(c *Config) { c.Engine = "jit" }, `engine: there is no "jit", want auto, vector or closure`},
+		{func(c *Config) { c.Engine = "jit" }, `engine: there is no "jit", want auto, vector, wasm, expr or closure`},
 		{func(c *Config) { c.Dialect = "sql" }, `dialect: there is no "sql", want rocketmq, rocketmq5 or strict`},
 		{func(c *Config) { c.LengthMax = 0 }, "length_max: 0 is out of range, allowed are 1 to 1048576"},
 		{func(c *Config) { c.NodesMax, c.DepthMax = 0, 20_000 }, "nodes_max: 0 is out of range, allowed are 1 to 1000000\ndepth_max: 20000 is out of range, allowed are 1 to 10000"},
@@ -77,11 +77,11 @@ func TestConfig(t *testing.T) {
 		if err := cfg.Validate(); err == nil || err.Error() != tt.want {
 			t.Errorf("%v, want %s", err, tt.want)
 		}
-		if _, err := (Factory{}).NewCompiler(plugintest.Settings(t, Type), cfg); err == nil {
+		if _, err := (machines).NewCompiler(plugintest.Settings(t, Type), cfg); err == nil {
 			t.Error("made all the same")
 		}
 	}
-	if _, err := (Factory{}).NewCompiler(plugintest.Settings(t, Type), 5); err == nil {
+	if _, err := (machines).NewCompiler(plugintest.Settings(t, Type), 5); err == nil {
 		t.Error("made from an int")
 	}
 }
@@ -136,7 +136,7 @@ func TestDialectsHaveKeysOfTheirOwn(t *testing.T) {
 // TestMatchAllocs: judging a batch costs no allocation, on any engine.
 func TestMatchAllocs(t *testing.T) {
 	batch := backlog(256)
-	for _, engine := range []string{engineVector, engineClosure} {
+	for _, engine := range engines {
 		for _, text := range []string{"amount > 990 AND region = 'eu-west'", "region IN ('eu-west','x')", "price < 5.5 OR customer IS NULL", "seq = TRUE", "amount > price"} {
 			p, err := compilerOf(engine, "rocketmq").Compile(context.Background(), sql(text))
 			if err != nil {
@@ -152,7 +152,7 @@ func TestMatchAllocs(t *testing.T) {
 	}
 }
 
-// FuzzEnginesAgree judges any properties with any expression on both engines.
+// FuzzEnginesAgree judges any properties with any expression on all engines.
 func FuzzEnginesAgree(f *testing.F) {
 	f.Add("a = 1 AND b <> 'x' OR c > d", "a\x011\x02b\x01y\x02c\x012.5\x02d\x01NaN")
 	f.Add("NOT (a BETWEEN 1 AND 5) = (b IS NULL)", "a\x013")
@@ -165,18 +165,21 @@ func FuzzEnginesAgree(f *testing.F) {
 		rec := recordWith(message.Properties(properties))
 		b := &filter.Batch{TagsCodes: []int64{0, 0}, Records: [][]byte{rec, bytes.Clone(rec)}}
 		for _, dialect := range []string{"rocketmq", "rocketmq5", "strict"} {
-			p, err := compilerOf(engineVector, dialect).Compile(context.Background(), sql(text))
-			q, errQ := compilerOf(engineClosure, dialect).Compile(context.Background(), sql(text))
-			if (err == nil) != (errQ == nil) {
-				t.Fatalf("%q: %v and %v", text, err, errQ)
+			var compilers []*compiler
+			for _, engine := range engines {
+				compilers = append(compilers, compilerOf(engine, dialect))
 			}
-			if err != nil {
+			programs := compileAll(t, compilers, text)
+			if programs == nil {
 				continue
 			}
-			got, want := judgeAll(t, p, b), judgeAll(t, q, b)
-			if got[0] != want[0] || got[1] != want[1] {
-				t.Fatalf("%s %q of %q: vector %v, closure %v", dialect, text, properties, got, want)
+			want := judgeAll(t, programs[len(programs)-1], b)
+			for e, p := range programs {
+				if got := judgeAll(t, p, b); got[0] != want[0] || got[1] != want[1] {
+					t.Fatalf("%s %q of %q: %s %v, reference %v", dialect, text, properties, engines[e], got, want)
+				}
 			}
+			closeAll(t, programs)
 		}
 	})
 }

@@ -51,7 +51,7 @@ func TestStrict(t *testing.T) {
 		{"a IS NULL", "", T}, {"a IS NOT NULL", "a=1", T}, {"(a) IS NULL", "a=1", F}, {"a BETWEEN 1 AND 5", "a=2.5", T}, {"a NOT BETWEEN 1 AND 5", "a=x", U},
 		{"a = 1 -- the rest is a comment", "a=1", T},
 	}
-	for _, engine := range []string{engineVector, engineClosure} {
+	for _, engine := range engines {
 		c := compilerOf(engine, "strict")
 		for _, tt := range tests {
 			p, err := c.Compile(context.Background(), filter.Expression{Type: filter.TypeSQL92, Text: tt.text})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/filter/filtertest"
+	"github.com/weirmq/weir/plugins/filter/expr"
 )
 
 // vector is an expression and properties with what RocketMQ's own classes made of them.
@@ -55,6 +56,12 @@ func loadVectors(t testing.TB, five bool) (list []vector) {
 	return list
 }
 
+// machines are what the engines run on.
+var machines = Factory{Formulas: expr.Formulas{}}
+
+// engines are all of them; the last is the reference.
+var engines = []string{engineVector, engineExpr, engineClosure}
+
 func compilerOf(engine, dialect string) *compiler {
 	cfg := defaultConfig()
 	cfg.Engine, cfg.Dialect = engine, dialect
@@ -62,7 +69,7 @@ func compilerOf(engine, dialect string) *compiler {
 }
 
 func mustCompiler(cfg *Config) *compiler {
-	c, err := newCompiler(*cfg, noop.NewMeterProvider())
+	c, err := newCompiler(*cfg, machines, noop.NewMeterProvider())
 	if err != nil {
 		panic(err)
 	}
@@ -72,7 +79,7 @@ func mustCompiler(cfg *Config) *compiler {
 // TestVectors compares every engine with what RocketMQ 4.9.7 and 5.3.3 were observed to do, one message after the other
 // and, through the conformance suite, in batches.
 func TestVectors(t *testing.T) {
-	for _, engine := range []string{engineVector, engineClosure} {
+	for _, engine := range engines {
 		for _, dialect := range []string{"rocketmq", "rocketmq5"} {
 			t.Run(engine+" "+dialect, func(t *testing.T) {
 				list := loadVectors(t, dialect == "rocketmq5")
