@@ -28,7 +28,7 @@ type Sets struct {
 func CompiledIn() (Sets, error) {
 	filters, errFilters := plugin.NewSet[filter.Factory](
 		tag.Factory{},
-		sql92.Factory{Formulas: expr.Formulas{}},
+		sql92.Factory{Formulas: expr.Formulas{}, Modules: wasm.NewModules()},
 		expr.Factory{},
 		wasm.NewFactory(),
 	)

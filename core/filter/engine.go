@@ -16,13 +16,15 @@ type ModuleEngine interface {
 // Module is a loaded module. It imports nothing and exports a memory "memory" and a function "judge" with one 64-bit
 // parameter and no result. It is safe for concurrent use.
 type Module interface {
-	// Run borrows an instance of the module for one call of use.
-	Run(use func(ModuleInstance) error) error
-	// Close frees the module when the last Run has ended.
+	// Take lends an instance of the module, which has one user until it is given back.
+	Take() (ModuleInstance, error)
+	// Give takes back what Take has lent.
+	Give(ModuleInstance)
+	// Close frees the module. No instance is lent then.
 	Close() error
 }
 
-// ModuleInstance is one instance, with a memory of its own. It belongs to the caller of Run until that returns.
+// ModuleInstance is one instance, with a memory of its own.
 type ModuleInstance interface {
 	// Memory is the instance's memory, all of it, until the next Judge. It is as large as the module declares and doesn't grow.
 	Memory() []byte

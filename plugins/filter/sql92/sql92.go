@@ -18,6 +18,7 @@ package sql92
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -27,6 +28,7 @@ import (
 	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/plugin"
 	"github.com/weirmq/weir/plugins/internal/sqltree"
+	"github.com/weirmq/weir/plugins/internal/sqlwasm"
 )
 
 // compiler compiles SQL92 expressions. It has no state but its counters.
@@ -34,6 +36,7 @@ type compiler struct {
 	cfg                       Config
 	engines                   Factory
 	compiled, refused, warned atomic.Int64
+	tooLarge                  atomic.Int64
 }
 
 var _ filter.Compiler = (*compiler)(nil)
@@ -48,6 +51,7 @@ func newCompiler(cfg Config, engines Factory, meters metric.MeterProvider) (*com
 		{"weir.filter.sql92.compiled", "expressions compiled", &c.compiled},
 		{"weir.filter.sql92.refused", "expressions refused", &c.refused},
 		{"weir.filter.sql92.warned", "expressions compiled that hardly mean what their author thinks", &c.warned},
+		{"weir.filter.sql92.too_large", "expressions that the vector engine evaluates because they are too large for a WebAssembly module", &c.tooLarge},
 	} {
 		_, err := meter.Int64ObservableCounter(m.name, metric.WithDescription(m.what),
 			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
@@ -102,6 +106,12 @@ func (c *compiler) compile(ctx context.Context, e filter.Expression) (filter.Pro
 		return newClosureProgram(base, tree.Root), nil
 	case engineExpr:
 		return newFormulaProgram(base, tree.Root, c.engines.Formulas)
+	case engineWASM:
+		p, err := newModuleProgram(ctx, base, tree.Root, c.engines.Modules)
+		if !errors.Is(err, sqlwasm.ErrTooLarge) {
+			return p, err
+		}
+		c.tooLarge.Add(1) // the vector engine takes it
 	}
 	return newVectorProgram(base, tree.Root), nil
 }

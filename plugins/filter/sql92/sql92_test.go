@@ -77,11 +77,11 @@ func TestConfig(t *testing.T) {
 		if err := cfg.Validate(); err == nil || err.Error() != tt.want {
 			t.Errorf("%v, want %s", err, tt.want)
 		}
-		if _, err := (machines).NewCompiler(plugintest.Settings(t, Type), cfg); err == nil {
+		if _, err := machines.NewCompiler(plugintest.Settings(t, Type), cfg); err == nil {
 			t.Error("made all the same")
 		}
 	}
-	if _, err := (machines).NewCompiler(plugintest.Settings(t, Type), 5); err == nil {
+	if _, err := machines.NewCompiler(plugintest.Settings(t, Type), 5); err == nil {
 		t.Error("made from an int")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/filter/filtertest"
 	"github.com/weirmq/weir/plugins/filter/expr"
+	"github.com/weirmq/weir/plugins/filter/wasm"
 )
 
 // vector is an expression and properties with what RocketMQ's own classes made of them.
@@ -57,10 +58,10 @@ func loadVectors(t testing.TB, five bool) (list []vector) {
 }
 
 // machines are what the engines run on.
-var machines = Factory{Formulas: expr.Formulas{}}
+var machines = Factory{Formulas: expr.Formulas{}, Modules: wasm.NewModules()}
 
 // engines are all of them; the last is the reference.
-var engines = []string{engineVector, engineExpr, engineClosure}
+var engines = []string{engineVector, engineWASM, engineExpr, engineClosure}
 
 func compilerOf(engine, dialect string) *compiler {
 	cfg := defaultConfig()

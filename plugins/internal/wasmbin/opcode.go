@@ -79,6 +79,7 @@ const (
 	I32Shl         Op = 0x74
 	I32ShrS        Op = 0x75
 	I32ShrU        Op = 0x76
+	I64Ctz         Op = 0x7a
 	I64Add         Op = 0x7c
 	I64Sub         Op = 0x7d
 	I64Mul         Op = 0x7e
