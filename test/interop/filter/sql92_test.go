@@ -20,6 +20,7 @@ import (
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/plugin"
 	"github.com/weirmq/weir/core/plugin/plugintest"
+	"github.com/weirmq/weir/plugins"
 	"github.com/weirmq/weir/plugins/filter/sql92"
 	"github.com/weirmq/weir/plugins/filter/sql92/sql92test"
 	"github.com/weirmq/weir/test/internal/javamq"
@@ -33,7 +34,7 @@ const (
 )
 
 // TestSQL92AgainstJava judges random messages with random expressions, here and by the classes of RocketMQ 4.9.7 and
-// 5.3.3. Every outcome has to be the same, and so has every refusal to compile.
+// 5.3.3. Every outcome of every engine has to be the same, and so has every refusal to compile.
 func TestSQL92AgainstJava(t *testing.T) {
 	t.Parallel()
 	for _, v := range []struct{ set, dialect string }{{javamq.Server4, "rocketmq"}, {javamq.Filter5, "rocketmq5"}} {
@@ -52,13 +53,18 @@ func TestSQL92AgainstJava(t *testing.T) {
 			g.Five = v.dialect == "rocketmq5"
 			cases := makeCases(g)
 			answers := judgeByJava(ctx, t, jars, cases)
-			c := compiler(t, v.dialect)
+			var compilers []filter.Compiler
+			for _, engine := range []string{"vector", "wasm", "expr", "closure"} {
+				compilers = append(compilers, compiler(t, engine, v.dialect))
+			}
 			seen := map[byte]int{}
 			for i := range cases {
 				for _, letter := range []byte(answers[i]) {
 					seen[letter]++
 				}
-				cases[i].check(ctx, t, c, answers[i])
+				for _, c := range compilers {
+					cases[i].check(ctx, t, c, answers[i])
+				}
 			}
 			t.Logf("%d outcomes true, %d false, %d unknown, %d raised; %d expressions refused", seen['T'], seen['F'], seen['U'], seen['R'], seen['X'])
 		})
@@ -128,10 +134,15 @@ func judgeByJava(ctx context.Context, t *testing.T, jars *javamq.Jars, cases []t
 	return answers
 }
 
-func compiler(t *testing.T, dialect string) filter.Compiler {
-	cfg := sql92.Factory{}.DefaultConfig().(*sql92.Config)
-	cfg.Dialect = dialect
-	c, err := sql92.Factory{}.NewCompiler(plugintest.Settings(t, plugin.Type("sql92")), cfg)
+func compiler(t *testing.T, engine, dialect string) filter.Compiler {
+	sets, err := plugins.CompiledIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory, _ := sets.Filters.Find(sql92.Type)
+	cfg := factory.DefaultConfig().(*sql92.Config)
+	cfg.Engine, cfg.Dialect = engine, dialect
+	c, err := factory.NewCompiler(plugintest.Settings(t, plugin.Type("sql92")), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,6 +157,7 @@ func (c *testCase) check(ctx context.Context, t *testing.T, compiler filter.Comp
 	if err != nil || want == "X" {
 		return
 	}
+	defer p.Close()
 	b := &filter.Batch{Topic: "T", TagsCodes: make([]int64, len(c.props))}
 	for _, props := range c.props {
 		b.Records = append(b.Records, record(props))
