@@ -11,13 +11,14 @@ import (
 	"github.com/weirmq/weir/plugins/filter/sql92/sql92test"
 )
 
-// TestEnginesAgree judges random messages with random expressions on every engine: a million pairs, a tenth with -short,
+// TestEnginesAgree judges random messages with random expressions on every engine: a million pairs, a tenth with -short and
+// under the race detector,
 // WEIR_FILTER_PAIRS of them if that is set.
 // Each expression judges a batch of an odd number of messages, as a program and through columns that several programs
 // share.
 func TestEnginesAgree(t *testing.T) {
 	pairs := 1_000_000
-	if testing.Short() {
+	if testing.Short() || raceEnabled {
 		pairs = 100_000
 	}
 	if text := os.Getenv("WEIR_FILTER_PAIRS"); text != "" {
