@@ -499,3 +499,47 @@ func TestCleanStop(t *testing.T) {
 	}
 	verifySurvivor(t, "clean stop", mem, cfg, l.snapshot())
 }
+
+// A log whose only segment is empty, and doesn't begin at 0, goes on where it is after clean stops: here the older segments
+// have expired and the last was lost.
+func TestCleanStopOfAnEmptyLog(t *testing.T) {
+	cfg := tinyConfig(FlushSync)
+	mem := vfs.NewMem(nil)
+	s := openTest(t, mem, "/store", cfg)
+	for i := range 50 {
+		put(t, s, text("T", 0, fmt.Sprintf("body %d", i)))
+	}
+	if err := s.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	list, err := mem.ReadDir("/store/commitlog")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := list[len(list)-1].Name
+	for _, f := range list {
+		if err := mem.Remove("/store/commitlog/" + f.Name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := mem.Open("/store/commitlog/"+last, vfs.Create|vfs.ReadWrite)
+	if err == nil {
+		err = errors.Join(f.Truncate(int64(cfg.SegmentSize)), f.Close(), mem.Remove("/store/weir/flushed"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		s = openTest(t, mem, "/store", cfg)
+		if got := segment.FileName(int64(s.End())); got != last || s.Begin() != s.End() {
+			t.Fatalf("start %d: the log is from %d to %d, want nothing at %s", i, s.Begin(), s.End(), last)
+		}
+		if err := s.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s = openTest(t, mem, "/store", cfg)
+	if b := put(t, s, text("T", 0, "next")); b.Messages[0].Code != message.Success || segment.FileName(int64(b.Messages[0].Position)) != last {
+		t.Errorf("%+v", b.Messages[0])
+	}
+}

@@ -277,7 +277,7 @@ func (s *Store) closeFiles() error {
 	if err := errors.Join(s.flushQueues(0), s.unfit()); err != nil {
 		return err
 	}
-	if err := s.log.DropFrom(s.committed.Load()); err != nil && s.committed.Load() > 0 {
+	if err := s.dropPrepared(); err != nil {
 		return err
 	}
 	if err := s.writeNote(true); err != nil {
@@ -287,6 +287,20 @@ func (s *Store) closeFiles() error {
 		return err
 	}
 	return s.fs.SyncDir(s.dir)
+}
+
+// dropPrepared removes the segment that was made in advance. One that is the only one stays, unless the log begins at 0: its
+// name says where the log goes on.
+func (s *Store) dropPrepared() error {
+	end := s.committed.Load()
+	from := end
+	if begin := s.log.Min(); begin > 0 {
+		from = max(end, begin+1)
+	}
+	if err := s.log.DropFrom(from); err != nil && end > 0 {
+		return err
+	}
+	return nil
 }
 
 // unfit says why the stop can't be a clean one.

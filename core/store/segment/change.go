@@ -179,6 +179,10 @@ func (f *Files) RemoveBefore(pos int64) (removed int, err error) {
 		if len(l) < 2 || l[0].end > pos {
 			return removed, nil
 		}
+		// What stays must be there after a power cut: the name of the last segment may not have reached the disk yet.
+		if err := f.saveNamesLocked(); err != nil {
+			return removed, fmt.Errorf("remove segments before %d: %w", pos, err)
+		}
 		if err := f.removeLocked(l, 0); err != nil {
 			return removed, fmt.Errorf("remove segments before %d: %w", pos, err)
 		}
