@@ -8,8 +8,8 @@
 //
 // True and false need no explanation. Unknown is SQL's NULL: no match, and distinguishable for those who combine
 // programs. Raise means that evaluating the expression failed for this message (RocketMQ: no match). Undecided means
-// that no verdict could be formed now, for a cause outside the message (a module trapped, a budget ran out); the queue
-// applies the subscription's on_error rule and never stores it.
+// that no verdict could be formed now (a module trapped, a budget ran out); the queue does what the program's FailurePolicy
+// says and never stores it.
 package filter
 
 import (
@@ -135,18 +135,20 @@ type Batch struct {
 func (b *Batch) Len() int { return len(b.TagsCodes) }
 
 // Verdicts holds the outcomes of one batch as bit sets: bit i of word i/64. An entry with a bit in none of them is false.
-// True, Unknown, Raise and Undecided exclude each other.
+// True, Unknown, Raise and Undecided exclude each other. Poison is a part of Undecided: messages at which the program fails
+// again and again although it judges others.
 type Verdicts struct {
 	True      []uint64
 	Unknown   []uint64
 	Raise     []uint64
 	Undecided []uint64
+	Poison    []uint64
 }
 
 // Reset makes v ready for n entries, all false, and reuses its memory.
 func (v *Verdicts) Reset(n int) {
 	words := (n + 63) / 64
-	for _, s := range []*[]uint64{&v.True, &v.Unknown, &v.Raise, &v.Undecided} {
+	for _, s := range []*[]uint64{&v.True, &v.Unknown, &v.Raise, &v.Undecided, &v.Poison} {
 		if cap(*s) < words {
 			*s = make([]uint64, words)
 			continue

@@ -7,6 +7,27 @@ type Explainer interface {
 	Fault() error
 }
 
+// FailurePolicy is an optional ability of a Program: to say what a pull does with messages that it can't judge. Without it
+// they are held.
+type FailurePolicy interface {
+	// OnPoison is for messages that are marked as poison, OnFault for all others that are undecided.
+	OnPoison() FailureAction
+	OnFault() FailureAction
+}
+
+// FailureAction is what becomes of a message that can't be judged.
+type FailureAction uint8
+
+// The actions.
+const (
+	// Hold stops the pull in front of the message; the client comes again.
+	Hold FailureAction = iota
+	// Drop passes the message over, as one that doesn't match.
+	Drop
+	// Pass delivers the message, as one that matches.
+	Pass
+)
+
 // Sharer is an optional ability of a Compiler: to serve an expression type together with other compilers, each its own
 // texts.
 type Sharer interface {

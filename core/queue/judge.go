@@ -155,11 +155,30 @@ func (s *scan) verdict(entries []message.Entry, offsets []int) (used int, stop b
 				return used, true
 			}
 		case filter.HasBit(s.verdicts.Undecided, j):
-			s.fault = s.undecided()
-			return offsets[j], true
+			switch s.onFailure(j) {
+			case filter.Pass:
+				if used, stop = s.pick(e, offsets[j]); stop {
+					return used, true
+				}
+			case filter.Hold:
+				s.fault = s.undecided()
+				return offsets[j], true
+			}
 		}
 	}
 	return 0, false
+}
+
+// onFailure says what becomes of undecided message j of the batch.
+func (s *scan) onFailure(j int) filter.FailureAction {
+	policy, ok := s.prog.Program.(filter.FailurePolicy)
+	switch {
+	case !ok:
+		return filter.Hold
+	case filter.HasBit(s.verdicts.Poison, j):
+		return policy.OnPoison()
+	}
+	return policy.OnFault()
 }
 
 // undecided says that there is no verdict now, and why, if the program knows.

@@ -204,7 +204,12 @@ func (s *scan) judgePart(ctx context.Context, at int) bool {
 				filter.SetBit(r.yes, i)
 			case filter.HasBit(s.verdicts.Undecided, j):
 				filter.SetBit(r.open, i)
-				s.halt(i, at, errUndecided)
+				switch s.onFailure(j) {
+				case filter.Pass:
+					filter.SetBit(r.yes, i) // for this pull: a word with an open message isn't kept
+				case filter.Hold:
+					s.halt(i, at, s.undecided())
+				}
 			}
 		}
 		if n == len(wanted) {

@@ -17,7 +17,7 @@ import (
 // can't tell at first or fail now and then, one that also judges by tags, and an impure one.
 var metaExpressions = []string{
 	"every=1", "every=2 raise=7", "every=10 unknown=3", "every=100", "every=1000000", "every=5 late=9", "every=4 trap=3",
-	"every=3 tag=A", "every=3 impure",
+	"every=3 tag=A", "every=3 impure", "every=2 poison=13 act=1", "every=6 poison=31 act=2",
 }
 
 // TestVerdictsMetamorphic does random operations on a store: sends, pulls, saves, evictions (the cache holds one

@@ -29,7 +29,8 @@ import (
 
 // numberCompiler compiles NUMBER expressions about the number with which a message's body begins, for instance
 // "every=7 raise=11 unknown=5 late=13 trap=3 tag=A impure". A late message is undecided when it is looked at for the first
-// time; a trapping program fails at every n-th call.
+// time; a trapping program fails at every n-th call. A message with poison can't be judged by anybody, and act says what
+// becomes of it: the number of a filter.FailureAction.
 type numberCompiler struct {
 	plugin.Component
 	judged atomic.Int64 // messages, by all programs
@@ -56,6 +57,10 @@ func (c *numberCompiler) Compile(_ context.Context, e filter.Expression) (filter
 			p.unknown = n
 		case "late":
 			p.late = n
+		case "poison":
+			p.poison = n
+		case "act":
+			p.act = filter.FailureAction(n)
 		case "trap":
 			p.trap = int64(n)
 		case "tag":
@@ -73,6 +78,8 @@ type numberProgram struct {
 	c                           *numberCompiler
 	key                         filter.Key
 	every, raise, unknown, late uint64
+	poison                      uint64
+	act                         filter.FailureAction
 	trap                        int64
 	tag                         int64
 	impure                      bool
@@ -110,8 +117,14 @@ func (p *numberProgram) accepts(rec message.Record) bool {
 	if p.tag != 0 && message.TagsCode(tag) != p.tag {
 		return false
 	}
+	if p.poison > 0 && v%p.poison == 0 {
+		return p.act == filter.Pass
+	}
 	return p.outcome(v) == 1
 }
+
+func (p *numberProgram) OnPoison() filter.FailureAction { return p.act }
+func (p *numberProgram) OnFault() filter.FailureAction  { return filter.Hold }
 
 func (p *numberProgram) Match(_ context.Context, b *filter.Batch, v *filter.Verdicts) error {
 	calls := p.c.calls.Add(1)
@@ -124,6 +137,11 @@ func (p *numberProgram) Match(_ context.Context, b *filter.Batch, v *filter.Verd
 			continue
 		}
 		n := binary.BigEndian.Uint64(message.Record(rec).Body())
+		if p.poison > 0 && n%p.poison == 0 {
+			filter.SetBit(v.Undecided, i)
+			filter.SetBit(v.Poison, i)
+			continue
+		}
 		if p.late > 0 && n%p.late == 0 {
 			p.mu.Lock()
 			late := !p.seen[n]

@@ -72,6 +72,37 @@ func TestJudgedOnce(t *testing.T) {
 	}
 }
 
+// What can't be judged is dropped, delivered or waited for, as its program says, and never kept as decided.
+func TestFailurePolicy(t *testing.T) {
+	for _, share := range []float64{0, 1} {
+		w := newFilterWorld(t, vfs.NewMem(nil), share)
+		w.send(queueT0, 300, 1)
+		for range 2 {
+			for _, expr := range []string{"every=3 poison=10 act=1", "every=3 poison=10 act=2", "every=3 poison=10 late=7 act=2"} {
+				for _, maxNum := range []int32{1, 32, 1000} {
+					w.verify("poison", queueT0, expr, 0, maxNum)
+					w.verify("poison", queueT0, expr, 131, maxNum)
+				}
+			}
+			w.send(queueT0, 1000, 301) // judged as it arrives, the second time
+		}
+		for _, p := range []*Pulls{w.on, w.off} {
+			r := numberPull("every=1 poison=10 act=0", 0, 100)
+			p.Pull(context.Background(), r)
+			if r.Records.Count != 9 || r.NextBeginOffset != 9 {
+				t.Errorf("share %v: %d messages up to offset %d, want the 9 in front of the first that can't be judged", share, r.Records.Count, r.NextBeginOffset)
+			}
+			r.Records.Release()
+			r = numberPull("every=1 poison=10 act=0", 9, 100)
+			p.Pull(context.Background(), r)
+			if r.Code != message.SystemError || !strings.HasSuffix(r.Remark, errUndecided.Error()) || r.NextBeginOffset != 9 {
+				t.Errorf("share %v: at the message itself: %v %q, offset %d", share, r.Code, r.Remark, r.NextBeginOffset)
+			}
+		}
+		w.close()
+	}
+}
+
 // A held pull wakes for a match only, without the program being asked again.
 func TestHeldPullWakesForMatch(t *testing.T) {
 	w := newFilterWorld(t, vfs.NewMem(nil), 1)

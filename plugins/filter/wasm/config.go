@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 
+	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/plugin"
 )
 
@@ -24,6 +25,12 @@ type Config struct {
 	// Isolation says how long an instance of the module lives: shared uses it for many batches, fresh makes a new one for
 	// each, so that nothing can be remembered. Default shared.
 	Isolation string `yaml:"isolation" choices:"shared,fresh"`
+	// OnPoison says what a pull does with a message that the module fails at although it judges others: drop passes it over,
+	// pass delivers it, hold stops in front of it until the module is mended. Each is logged. Default drop.
+	OnPoison string `yaml:"on_poison" choices:"drop,pass,hold"`
+	// OnOpen says what a pull does with messages while the module fails all the time and isn't called: hold lets them wait,
+	// pass delivers all, drop passes all over, which loses them for the group. Default hold.
+	OnOpen string `yaml:"on_open" choices:"hold,pass,drop"`
 	// Limits bound what the module may use.
 	Limits Limits `yaml:"limits"`
 }
@@ -69,6 +76,12 @@ func (c *Config) Validate() error {
 	if c.Isolation != isolationShared && c.Isolation != isolationFresh {
 		bad("isolation", "want shared or fresh")
 	}
+	if _, ok := failureActions[c.OnPoison]; !ok {
+		bad("on_poison", "want drop, pass or hold")
+	}
+	if _, ok := failureActions[c.OnOpen]; !ok {
+		bad("on_open", "want hold, pass or drop")
+	}
 	l := &c.Limits
 	if l.Size < 8 || l.Size > sizeMax {
 		bad("limits.size", "want 8B to %s", sizeMax)
@@ -97,9 +110,12 @@ const (
 	isolationFresh  = "fresh"
 )
 
+// failureActions are the values of on_poison and on_open.
+var failureActions = map[string]filter.FailureAction{"hold": filter.Hold, "drop": filter.Drop, "pass": filter.Pass}
+
 func defaultConfig() *Config {
 	return &Config{
-		Isolation: isolationShared,
+		Isolation: isolationShared, OnPoison: "drop", OnOpen: "hold",
 		Limits: Limits{Size: 8 * plugin.MiB, Memory: 8 * plugin.MiB, FuelPerRecord: 20_000, FuelPerCall: 5_000_000,
 			FuelAtStart: 20_000_000, Records: 256},
 	}

@@ -289,7 +289,59 @@ func TestPoisonIsIsolated(t *testing.T) {
 			if filter.HasBit(v.Undecided, i) != bad || filter.HasBit(v.True, i) == bad {
 				t.Fatalf("poison %v: message %d: true %v, undecided %v: %v", poison, i, filter.HasBit(v.True, i), filter.HasBit(v.Undecided, i), p.Fault())
 			}
+			if filter.HasBit(v.Poison, i) != bad {
+				t.Fatalf("poison %v: message %d: it is poison: %v", poison, i, !bad)
+			}
 		}
+	}
+}
+
+// TestABrokenModuleHasNoPoison has messages at all of which the module traps: none is to blame, none is dropped. Once the
+// module has judged a message, a single one that fails is to blame; the next that fails, with no success between, isn't.
+func TestABrokenModuleHasNoPoison(t *testing.T) {
+	p := compiled(t, poisonous().build(t), clock.NewManual(time.Unix(1e9, 0)))
+	bad, _ := (&Test{Props: map[string]string{"a": "77"}}).record()
+	batch := func(n int) *filter.Batch {
+		b := messages(t, n)
+		for i := range b.Records {
+			b.Records[i] = bad
+		}
+		return b
+	}
+	for _, n := range []int{1, 2, 64} {
+		if v, _ := match(t, p, batch(n)); countSet(v.Poison) != 0 || countSet(v.Undecided) != n {
+			t.Errorf("%d messages: %d are poison, %d undecided", n, countSet(v.Poison), countSet(v.Undecided))
+		}
+	}
+	good := batch(1)
+	good.Records[0], _ = (&Test{Props: map[string]string{"a": "5"}}).record()
+	if v, _ := match(t, p, good); countSet(v.True) != 1 {
+		t.Fatal("a sound message isn't judged")
+	}
+	for i, want := range []int{1, 0} {
+		if v, _ := match(t, p, batch(1)); countSet(v.Poison) != want || countSet(v.Undecided) != 1 {
+			t.Errorf("failure %d after a success: %d are poison, %d undecided", i+1, countSet(v.Poison), countSet(v.Undecided))
+		}
+	}
+}
+
+// TestATrialFindsPoison has the breaker open with poison in front of the queue: the trial tells it from the others, which
+// would wait for ever otherwise.
+func TestATrialFindsPoison(t *testing.T) {
+	ck := clock.NewManual(time.Unix(1e9, 0))
+	p := compiled(t, poisonous().build(t), ck)
+	for range breakerFailures {
+		p.breaker.failed(ck.Now())
+	}
+	ck.Advance(breakerOpen)
+	b := messages(t, 64)
+	for i := range b.Records {
+		b.Records[i], _ = (&Test{Props: map[string]string{"a": "5"}}).record()
+	}
+	b.Records[0], _ = (&Test{Props: map[string]string{"a": "77"}}).record()
+	v, _ := match(t, p, b)
+	if countSet(v.Poison) != 1 || !filter.HasBit(v.Poison, 0) || countSet(v.True) != 63 {
+		t.Errorf("%d are poison, %d true", countSet(v.Poison), countSet(v.True))
 	}
 }
 

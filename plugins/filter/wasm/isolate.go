@@ -10,41 +10,63 @@ import (
 // isolateCalls bounds the calls that one failed batch may cause. Halving 256 messages down to one bad one takes 16.
 const isolateCalls = 40
 
-// isolate finds, by halving on fresh instances, which of the messages can't be judged. Those are undecided; the others
-// get their verdicts. When the calls are used up, what is left is undecided as a whole.
-func (p *program) isolate(b *filter.Batch, s *scratch, order []int, v *filter.Verdicts, cause error) {
-	calls := isolateCalls
-	if len(order) == 1 { // once more: the fault may have been the instance's
-		p.retry(b, s, order, v, cause, &calls)
-		return
-	}
-	p.halve(b, s, order, v, cause, &calls)
+// isolation is the search for the messages of a failed batch that can't be judged.
+type isolation struct {
+	p      *program
+	b      *filter.Batch
+	s      *scratch
+	v      *filter.Verdicts
+	calls  int // left
+	judged bool
+	alone  []int // messages that failed by themselves
 }
 
-func (p *program) halve(b *filter.Batch, s *scratch, order []int, v *filter.Verdicts, cause error, calls *int) {
+// isolate finds, by halving on fresh instances, which of the messages can't be judged. Those are undecided; the others
+// get their verdicts. When the calls are used up, what is left is undecided as a whole. A message is poison only if the
+// module judged another, now or since it last judged none: else it is the module that is broken, and no message is to
+// blame.
+func (p *program) isolate(b *filter.Batch, s *scratch, order []int, v *filter.Verdicts, cause error) {
+	x := &isolation{p: p, b: b, s: s, v: v, calls: isolateCalls}
+	if len(order) == 1 { // once more: the fault may have been the instance's
+		x.retry(order, cause)
+	} else {
+		x.halve(order, cause)
+	}
+	if !x.judged && !p.sound.Load() {
+		return
+	}
+	p.sound.Store(x.judged)
+	for _, i := range x.alone {
+		filter.SetBit(v.Poison, i)
+		p.report.poison(b, s, i, cause)
+	}
+}
+
+func (x *isolation) halve(order []int, cause error) {
 	if len(order) == 1 {
-		p.report.poison(b, s, order[0], cause)
-		p.undecided(cause, order, v)
+		x.alone = append(x.alone, order[0])
+		x.p.undecided(cause, order, x.v)
 		return
 	}
 	half := len(order) / 2
-	p.retry(b, s, order[:half], v, cause, calls)
-	p.retry(b, s, order[half:], v, cause, calls)
+	x.retry(order[:half], cause)
+	x.retry(order[half:], cause)
 }
 
 // retry judges a part again.
-func (p *program) retry(b *filter.Batch, s *scratch, order []int, v *filter.Verdicts, cause error, calls *int) {
+func (x *isolation) retry(order []int, cause error) {
 	for len(order) > 0 {
-		if *calls == 0 {
-			p.undecided(cause, order, v)
+		if x.calls == 0 {
+			x.p.undecided(cause, order, x.v)
 			return
 		}
-		*calls--
-		n, err := p.judge(b, s, order, v, true)
+		x.calls--
+		n, err := x.p.judge(x.b, x.s, order, x.v, true)
 		if err != nil {
-			p.halve(b, s, order, v, err, calls)
+			x.halve(order, err)
 			return
 		}
+		x.judged = true
 		order = order[n:]
 	}
 }

@@ -28,14 +28,16 @@ type program struct {
 	warnings []string
 	scratch  sync.Pool // of *scratch
 	calls    atomic.Int64
+	sound    atomic.Bool // it has judged a message since it last judged none of a batch
 	// demoted counts the purity epochs: how often the probe has found the module to be impure.
 	demoted atomic.Int32
 	fault   atomic.Pointer[error]
 }
 
 var (
-	_ filter.Program   = (*program)(nil)
-	_ filter.Explainer = (*program)(nil)
+	_ filter.Program       = (*program)(nil)
+	_ filter.Explainer     = (*program)(nil)
+	_ filter.FailurePolicy = (*program)(nil)
 )
 
 // scratch is what one Match needs.
@@ -77,6 +79,12 @@ func (p *program) Needs() filter.Needs {
 func (p *program) Pure() bool {
 	return !p.module.impure && p.cfg.Dispatch && p.demoted.Load() == 0
 }
+
+// OnPoison says what becomes of messages that the module fails at.
+func (p *program) OnPoison() filter.FailureAction { return failureActions[p.cfg.OnPoison] }
+
+// OnFault says what becomes of messages while the module isn't called.
+func (p *program) OnFault() filter.FailureAction { return failureActions[p.cfg.OnOpen] }
 
 // Warnings are for the person who wrote the subscription.
 func (p *program) Warnings() []string { return p.warnings }
@@ -175,20 +183,20 @@ func (p *program) matchAll(b *filter.Batch, s *scratch, v *filter.Verdicts) {
 		part := order[:min(len(order), p.cfg.Limits.Records)]
 		n, err := p.judge(b, s, part, v, false)
 		if err == nil {
+			p.sound.Store(true)
 			p.breaker.succeeded()
 			p.probe(b, s, part[:n], v)
 			order = order[n:]
 			continue
 		}
 		p.report.failed(err)
-		open := p.breaker.failed(p.clock.Now())
-		if open {
+		p.isolate(b, s, part, v, err) // of a trial too: what stands in front of the queue may be poison
+		order = order[len(part):]
+		if p.breaker.failed(p.clock.Now()) {
 			p.report.opened(err)
 			p.undecided(err, order, v)
 			return
 		}
-		p.isolate(b, s, part, v, err)
-		order = order[len(part):]
 	}
 }
 

@@ -13,9 +13,10 @@
 // it when it is loaded (see plugins/internal/fuel), a bounded stack and a bounded memory; it can reach nothing but what
 // its imports name, and those are on a short list. Calls of all modules together never take the last core.
 //
-// A message is never dropped because a module fails. When a call fails the batch is halved on fresh instances until the
-// messages that can't be judged stand alone; those are undecided and the others keep their verdicts. When calls keep
-// failing a circuit breaker opens, and everything is undecided until a trial batch succeeds.
+// When a call fails the batch is halved on fresh instances until the messages that can't be judged stand alone; the others
+// keep their verdicts. What becomes of those that stand alone, the poison, is on_poison: dropped with a line in the log, unless
+// the configuration says otherwise. When calls keep failing a circuit breaker opens, and everything waits, or what else
+// on_open says, until a trial batch succeeds.
 //
 // A module that is pure by its manifest, and by what it imports, gives the same verdict for the same message everywhere
 // and always. Only if the operator agrees (dispatch: true) a program says so of itself, and its verdicts may be kept. The
