@@ -241,6 +241,7 @@ func (b *Broker) startFilters(ctx context.Context) (queue.CompilerMap, error) {
 	compilers := queue.CompilerMap{}
 	served := map[string]plugin.ID{}
 	shared := map[string]sharedCompilers{}
+	calls := &functions{}
 	for _, in := range b.opts.Config.Filters {
 		f, ok := b.opts.Plugins.Filters.Find(in.ID.Type)
 		if !ok {
@@ -250,6 +251,7 @@ func (b *Broker) startFilters(ctx context.Context) (queue.CompilerMap, error) {
 		if err != nil {
 			return nil, fmt.Errorf("make filter %s: %w", in.ID, err)
 		}
+		calls.join(c)
 		for _, t := range c.ExpressionTypes() {
 			other, taken := served[t]
 			if sharer, ok := c.(filter.Sharer); ok && (!taken || shared[t] != nil) {

@@ -35,11 +35,15 @@ import (
 type compiler struct {
 	cfg                       Config
 	engines                   Factory
+	functions                 filter.Functions // nil when nothing can be called
 	compiled, refused, warned atomic.Int64
 	tooLarge                  atomic.Int64
 }
 
-var _ filter.Compiler = (*compiler)(nil)
+var (
+	_ filter.Compiler     = (*compiler)(nil)
+	_ filter.FunctionUser = (*compiler)(nil)
+)
 
 func newCompiler(cfg Config, engines Factory, meters metric.MeterProvider) (*compiler, error) {
 	c := &compiler{cfg: cfg, engines: engines}
@@ -63,6 +67,31 @@ func newCompiler(cfg Config, engines Factory, meters metric.MeterProvider) (*com
 		}
 	}
 	return c, nil
+}
+
+// UseFunctions implements filter.FunctionUser.
+func (c *compiler) UseFunctions(f filter.Functions) { c.functions = f }
+
+// resolver returns what finds functions, nil when nobody does.
+func (c *compiler) resolver(ctx context.Context) sqltree.Resolver {
+	if c.functions == nil {
+		return nil
+	}
+	return resolver{ctx, c.functions}
+}
+
+// resolver is a filter.Functions for one compilation.
+type resolver struct {
+	ctx       context.Context
+	functions filter.Functions
+}
+
+func (r resolver) Function(module, name string) (filter.Function, error) {
+	return r.functions.Function(r.ctx, module, name)
+}
+
+func (r resolver) Filter(reference string, settings map[string]string) (filter.Function, error) {
+	return r.functions.Filter(r.ctx, reference, settings)
 }
 
 func (*compiler) Start(context.Context, plugin.Host) error { return nil }
@@ -89,10 +118,21 @@ func (c *compiler) compile(ctx context.Context, e filter.Expression) (filter.Pro
 	if e.Type != filter.TypeSQL92 {
 		return nil, fmt.Errorf("compile %s expression: the sql92 filter only knows %s", e.Type, filter.TypeSQL92)
 	}
-	tree, err := sqltree.Parse(ctx, e.Text, sqltree.Dialect(c.cfg.Dialect), c.cfg.limits())
+	tree, err := sqltree.ParseCalls(ctx, e.Text, sqltree.Dialect(c.cfg.Dialect), c.cfg.limits(), c.resolver(ctx))
 	if err != nil {
 		return nil, err
 	}
+	p, err := c.build(ctx, e, tree)
+	if err != nil {
+		for _, f := range tree.Functions {
+			_ = f.Close()
+		}
+	}
+	return p, err
+}
+
+// build makes the program of a tree.
+func (c *compiler) build(ctx context.Context, e filter.Expression, tree *sqltree.Tree) (filter.Program, error) {
 	var warnings []string
 	for _, w := range tree.Warnings {
 		warnings = append(warnings, w.String())
@@ -101,6 +141,9 @@ func (c *compiler) compile(ctx context.Context, e filter.Expression) (filter.Pro
 		return nil, fmt.Errorf("parse SQL92 expression: refused for its warnings (refuse_warned): %s", strings.Join(warnings, "; "))
 	}
 	base := base{key: keyOf(tree), dialect: tree.Dialect, rocketmq: c.rocketmq(ctx, e.Text, tree), warnings: warnings, properties: propertiesOf(tree.Root)}
+	if len(tree.Functions) > 0 {
+		return newCallProgram(base, tree), nil
+	}
 	switch c.cfg.Engine {
 	case engineClosure:
 		return newClosureProgram(base, tree.Root), nil
@@ -118,6 +161,9 @@ func (c *compiler) compile(ctx context.Context, e filter.Expression) (filter.Pro
 
 // rocketmq says whether RocketMQ compiles the text to the same conditions.
 func (c *compiler) rocketmq(ctx context.Context, text string, tree *sqltree.Tree) bool {
+	if len(tree.Functions) > 0 {
+		return false
+	}
 	if tree.Dialect == sqltree.RocketMQ {
 		return true
 	}

@@ -88,6 +88,15 @@ func (p *vectorProgram) Match(_ context.Context, batch *filter.Batch, v *filter.
 type block struct {
 	columns *filter.Columns
 	at      []int // of each of the program's columns, its index in columns
+
+	// Of a program with calls:
+	program        *callProgram
+	calls          []callState
+	ctx            context.Context // of the Match that uses the block
+	batch          *filter.Batch
+	first          int   // message of the batch
+	err            error // why no more calls are made
+	failed, poison uint64
 }
 
 // node is a condition over a block. eval returns, of the messages in need, which are true, unknown and raise; the others
@@ -101,6 +110,7 @@ type node interface {
 type vectorizer struct {
 	columns map[filter.Column]int
 	list    []filter.Column
+	calls   *callColumns
 }
 
 func (v *vectorizer) column(property string, kind filter.Kind) int {
@@ -151,6 +161,12 @@ func (v *vectorizer) node(x sqltree.Cond) node {
 		return &testNode{v.column(x.Property, filter.Text), searchTest(x)}
 	case *sqltree.IsTrue:
 		return &testNode{v.column(x.Property, filter.Text), isTrue}
+	case *sqltree.CallTest:
+		return callTestNode(v.call(x.Call))
+	case *sqltree.CallValue:
+		return callValueNode(v.call(x.Call))
+	case *sqltree.CallCompare:
+		return v.callCompare(x)
 	}
 	return v.rowNode(x)
 }

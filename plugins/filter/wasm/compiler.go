@@ -25,8 +25,9 @@ type compiler struct {
 }
 
 var (
-	_ filter.Compiler = (*compiler)(nil)
-	_ filter.Sharer   = (*compiler)(nil)
+	_ filter.Compiler       = (*compiler)(nil)
+	_ filter.Sharer         = (*compiler)(nil)
+	_ filter.FunctionSource = (*compiler)(nil)
 )
 
 func newCompiler(set plugin.Settings, cfg *Config, permits chan struct{}) *compiler {
@@ -171,6 +172,18 @@ func (c *compiler) program(ctx context.Context, m *module, r *reporter, layers .
 	if !m.manifest.filters() {
 		return nil, errNoFilter
 	}
+	p, err := c.newProgram(ctx, m, r, layers...)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.layout.slots) == 0 && len(m.manifest.Needs) == 0 && !m.anyProp {
+		p.warnings = append(p.warnings, "the module "+m.name+" reads nothing of a message, so it judges all alike")
+	}
+	return p, nil
+}
+
+// newProgram makes the program of a module, which may have functions only.
+func (c *compiler) newProgram(ctx context.Context, m *module, r *reporter, layers ...map[string]string) (*program, error) {
 	values, err := settle(m.manifest, layers...)
 	if err != nil {
 		return nil, err
@@ -187,9 +200,6 @@ func (c *compiler) program(ctx context.Context, m *module, r *reporter, layers .
 	}
 	r.started()
 	p.layout = in.layout
-	if len(p.layout.slots) == 0 && len(m.manifest.Needs) == 0 && !m.anyProp {
-		p.warnings = append(p.warnings, "the module "+m.name+" reads nothing of a message, so it judges all alike")
-	}
 	p.give(in, true)
 	return p, nil
 }

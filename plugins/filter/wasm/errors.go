@@ -26,6 +26,8 @@ var (
 	ErrTest = errors.New("a test of the module's manifest fails")
 	// ErrUnknownModule says that no module of that name is declared.
 	ErrUnknownModule = errors.New("there is no such WASM module")
+	// ErrUnknownFunction says that the module has no function of that name.
+	ErrUnknownFunction = errors.New("there is no such WASM function")
 )
 
 // What can go wrong when a module runs. The failure of one call leaves messages undecided.

@@ -22,6 +22,8 @@ type instance struct {
 	stack  api.MutableGlobal
 	buffer api.Function
 	filter api.Function
+	// function is mqf_call; nil in a module without functions.
+	function api.Function
 
 	phase   phase
 	cause   error // why a host function ended the call
@@ -35,7 +37,7 @@ type instance struct {
 	batches        int
 	given          int64  // fuel for the last call
 	settled        uint32 // size of the memory after the first batches
-	args           [4]uint64
+	args           [5]uint64
 	batch          rows
 }
 
@@ -98,6 +100,7 @@ func (in *instance) prepare(p *program) error {
 	}
 	in.buffer = in.mod.ExportedFunction("mqf_buffer")
 	in.filter = in.mod.ExportedFunction("mqf_filter")
+	in.function = in.mod.ExportedFunction("mqf_call")
 	if err := in.lend(areaFirst); err != nil {
 		return err
 	}

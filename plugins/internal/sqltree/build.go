@@ -161,7 +161,7 @@ func outcomes(x Cond) (s outcomeSet) {
 		l, r := outcomes(x.Left), outcomes(x.Right)
 		l.each(func(a Outcome) { r.each(func(b Outcome) { s |= setOf(equalOutcomes(a, b)) }) })
 		return s
-	case *Compare, *CompareProperties:
+	case *Compare, *CompareProperties, *CallTest, *CallValue, *CallCompare:
 		return setOf(False, True, Unknown, Raise)
 	}
 	return setOf(False, True, Unknown)

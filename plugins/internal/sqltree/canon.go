@@ -115,6 +115,12 @@ func write(b *strings.Builder, x Cond) {
 		fmt.Fprintf(b, "(%s %s %s)", x.Where, x.Property, strconv.Quote(x.Text))
 	case *Test:
 		b.WriteString(x.Expr.String())
+	case *CallTest:
+		b.WriteString(x.Call.String())
+	case *CallValue:
+		b.WriteString("(value " + x.Call.String() + ")")
+	case *CallCompare:
+		b.WriteString(x.String())
 	}
 }
 
@@ -187,6 +193,12 @@ func PropertiesOf(x Cond) []string {
 		return []string{x.Property}
 	case *Test:
 		return x.Expr.Properties()
+	case *CallTest:
+		return x.Call.properties()
+	case *CallValue:
+		return x.Call.properties()
+	case *CallCompare:
+		return append(x.Left.properties(), x.Right.properties()...)
 	}
 	return nil
 }

@@ -43,7 +43,11 @@ const (
 	tokStar
 	tokSlash
 	tokPercent
+	tokCall // wasm.name or wasm.name.name
 )
+
+// callPrefix begins the name of a function.
+const callPrefix = "wasm."
 
 // token is a piece of the text. Its text is as written.
 type token struct {
@@ -126,6 +130,9 @@ func (l *lexer) word(rest string) token {
 	for n < len(rest) && (isLetter(rest[n]) || isDigit(rest[n])) {
 		n++
 	}
+	if rest[:n] == "wasm" && n+1 < len(rest) && rest[n] == '.' && isLetter(rest[n+1]) {
+		return l.callName(rest)
+	}
 	t := l.take(tokIdent, n)
 	if len(t.text) > len("startswith") {
 		return t
@@ -142,6 +149,21 @@ func (l *lexer) word(rest string) token {
 		t.kind = kind
 	}
 	return t
+}
+
+// callName takes wasm. and one or two names.
+func (l *lexer) callName(rest string) token {
+	n := len(callPrefix)
+	for names := 0; names < 2; names++ {
+		for n < len(rest) && (isLetter(rest[n]) || isDigit(rest[n])) {
+			n++
+		}
+		if names == 1 || n+1 >= len(rest) || rest[n] != '.' || !isLetter(rest[n+1]) {
+			break
+		}
+		n++
+	}
+	return l.take(tokCall, n)
 }
 
 // quoted reads a text in quotes.

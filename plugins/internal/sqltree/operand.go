@@ -15,6 +15,7 @@ type operand struct {
 	value    value  // of a constant
 	property string // of a property
 	cond     Cond   // of a condition, and of a negated one
+	call     *Call  // of a called
 	at       int    // where it begins in the text
 }
 
@@ -26,6 +27,7 @@ const (
 	property               // may become a condition
 	negated                // -x: neither literal nor condition; either a constant or cond is set
 	conditions             // comparisons, NOT, AND, OR and the like
+	called                 // a number that a function returns
 )
 
 // value is a constant: null when typ is null.
@@ -285,8 +287,11 @@ func isNull(o *operand) Cond {
 	if v, ok := o.constant(); ok {
 		return constant(truth(v.typ == null))
 	}
-	if o.kind == property {
+	switch o.kind {
+	case property:
 		return ifPresent(o.property, False, True)
+	case called:
+		return rename(&CallValue{o.call}, False, False, True)
 	}
 	return rename(o.cond, False, False, True)
 }
@@ -339,6 +344,9 @@ func search(l *operand, where Where, text string, negative bool) Cond {
 	t, f := True, False
 	if negative {
 		t, f = False, True
+	}
+	if l.kind == called { // a number is no text
+		return rename(&CallValue{l.call}, False, False, False)
 	}
 	if v, ok := l.constant(); ok {
 		if v.typ != textType || text == "" {

@@ -34,6 +34,8 @@ type Tree struct {
 	Warnings []Warning
 	// Notes are hints that aren't worth a warning, because the expression may well be right.
 	Notes []Warning
+	// Functions are those that the text calls, one for each call, also of calls that folding has removed.
+	Functions []filter.Function
 }
 
 // Warning points out a part of the text that hardly means what its author thinks.
@@ -48,20 +50,30 @@ func (w Warning) String() string { return fmt.Sprintf("at character %d: %s", w.A
 // ErrLimit is in the chain of an error that says that an expression is too large, not that it is wrong.
 var ErrLimit = errors.New("the expression is too large")
 
-// Parse parses text. The context bounds nothing but the start: parsing takes well under a millisecond a kilobyte.
+// Parse parses text, in which no function can be called. The context bounds nothing but the start: parsing takes well under
+// a millisecond a kilobyte.
 func Parse(ctx context.Context, text string, d Dialect, limits Limits) (*Tree, error) {
+	return ParseCalls(ctx, text, d, limits, nil)
+}
+
+// ParseCalls parses text in which functions may be called that calls, if it isn't nil, finds. The tree's owner closes its
+// Functions; after an error there are none to close.
+func ParseCalls(ctx context.Context, text string, d Dialect, limits Limits, calls Resolver) (*Tree, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("parse SQL92 expression: %w", err)
 	}
 	if limits.Bytes > 0 && len(text) > limits.Bytes {
 		return nil, fmt.Errorf("parse SQL92 expression: %w: %d bytes, at most %d are allowed", ErrLimit, len(text), limits.Bytes)
 	}
-	p := &parser{lexer: lexer{text: strings.ToValidUTF8(text, "\uFFFD"), dialect: d}, limits: limits, dialect: d}
+	p := &parser{lexer: lexer{text: strings.ToValidUTF8(text, "\uFFFD"), dialect: d}, limits: limits, dialect: d, calls: calls}
 	root, err := p.parse()
 	if err != nil {
+		for _, f := range p.opened {
+			_ = f.Close()
+		}
 		return nil, fmt.Errorf("parse SQL92 expression: %w", err)
 	}
-	return &Tree{Root: normal(root), Dialect: d, Warnings: p.warnings, Notes: p.notes}, nil
+	return &Tree{Root: normal(root), Dialect: d, Warnings: p.warnings, Notes: p.notes, Functions: p.opened}, nil
 }
 
 // parser descends recursively, one token ahead.
@@ -74,6 +86,8 @@ type parser struct {
 	depth    int
 	warnings []Warning
 	notes    []Warning
+	calls    Resolver
+	opened   []filter.Function
 }
 
 func (p *parser) fail(at int, format string, args ...any) error {
@@ -241,7 +255,14 @@ func (p *parser) equals(left operand, op token) (operand, error) {
 	if left.kind == boolean && right.kind == literal {
 		return left, p.fail(op.at, "TRUE and FALSE can't be compared with a literal that is neither of them")
 	}
-	c := equal(&left, &right)
+	var c Cond
+	if left.kind == called || right.kind == called {
+		if c, err = p.compareCall(&left, EQ, &right, false); err != nil {
+			return left, err
+		}
+	} else {
+		c = equal(&left, &right)
+	}
 	if op.kind == tokNE {
 		c = not(c)
 	}
@@ -316,6 +337,9 @@ func (p *parser) ordered(l *operand, op Op, r *operand) (Cond, error) {
 		case o.kind == literal && !o.value.numeric():
 			return nil, p.fail(o.at, "a text can't be compared by %s; only numbers can", op)
 		}
+	}
+	if l.kind == called || r.kind == called {
+		return p.compareCall(l, op, r, false)
 	}
 	return order(l, op, r), nil
 }
@@ -441,6 +465,9 @@ func (p *parser) unary() (operand, error) {
 	if err != nil {
 		return o, err
 	}
+	if t.kind == tokMinus && o.kind == called {
+		return o, p.fail(t.at, "the value of a function can't be negated")
+	}
 	switch t.kind {
 	case tokMinus:
 		o = o.negate()
@@ -470,11 +497,38 @@ func (p *parser) primary() (operand, error) {
 	if err := p.count(); err != nil {
 		return operand{}, err
 	}
+	if t.kind == tokCall {
+		if err := p.advance(); err != nil {
+			return operand{}, err
+		}
+		return p.callOperand(t)
+	}
 	o, err := p.atom(t)
 	if err != nil {
 		return o, err
 	}
 	return o, p.advance()
+}
+
+// callOperand is a call as a condition or as a number.
+func (p *parser) callOperand(t token) (operand, error) {
+	c, err := p.call(t)
+	if err != nil {
+		return operand{}, err
+	}
+	if cond, ok := c.condition(); ok {
+		return conditionOf(cond, t.at), nil
+	}
+	return operand{kind: called, call: c, at: t.at}, nil
+}
+
+// compareCall compares operands of which one at least is a numeric call.
+func (p *parser) compareCall(l *operand, op Op, r *operand, lenient bool) (Cond, error) {
+	c, ok := compareCall(l, op, r, lenient)
+	if !ok {
+		return nil, p.fail(r.at, "the value of a function can be compared with numbers, properties, and values of functions")
+	}
+	return c, nil
 }
 
 func (p *parser) parenthesis(t token) (operand, error) {

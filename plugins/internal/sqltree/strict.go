@@ -30,9 +30,31 @@ import (
 
 // strictOperand is a value or a condition.
 type strictOperand struct {
-	value strictValue // nil for a condition
+	value strictValue // nil for a condition and a call
 	cond  Cond
+	call  *Call // of a numeric function
 	at    int
+}
+
+// plain is o as an operand of the other dialects.
+func (o *strictOperand) plain() operand {
+	switch v := o.value.(type) {
+	case *strictProperty:
+		return operand{kind: property, property: v.name, at: o.at}
+	case *strictConst:
+		switch {
+		case v.text != nil || v.isBool:
+		case v.number.float:
+			return operand{value: value{typ: doubleType, f: v.number.f}, at: o.at}
+		default:
+			return operand{value: value{typ: int64Type, int: v.number.int}, at: o.at}
+		}
+	case nil:
+		if o.call != nil {
+			return operand{kind: called, call: o.call, at: o.at}
+		}
+	}
+	return operand{at: o.at}
 }
 
 func (p *parser) strict() (Cond, error) {
@@ -51,7 +73,7 @@ func (p *parser) strict() (Cond, error) {
 }
 
 func (p *parser) strictCondition(o *strictOperand) (Cond, error) {
-	if o.value == nil {
+	if o.cond != nil {
 		return o.cond, nil
 	}
 	switch v := o.value.(type) {
@@ -126,7 +148,7 @@ func (p *parser) strictPredicate() (strictOperand, error) {
 	if t.kind != tokIs && t.kind != tokNot && (t.kind < tokEQ || t.kind > tokGE) && (t.kind < tokBetween || t.kind > tokIn) && (t.kind < tokContains || t.kind > tokLike) {
 		return left, nil
 	}
-	if left.value == nil {
+	if left.cond != nil {
 		return left, p.fail(left.at, "a condition can't be compared or looked up")
 	}
 	if err := p.advance(); err != nil {
@@ -163,6 +185,9 @@ func (p *parser) strictTail(left *strictOperand, t token) (Cond, error) {
 		}
 		if _, err := p.expect(tokNull, "NULL or NOT NULL after IS"); err != nil {
 			return nil, err
+		}
+		if left.call != nil {
+			return negate(rename(&CallValue{left.call}, False, False, True), negative), nil
 		}
 		return negate(strictIsNull(left.value), negative), nil
 	}
@@ -210,8 +235,12 @@ func strictIsNull(v strictValue) Cond {
 }
 
 func (p *parser) strictCompare(l *strictOperand, op Op, r *strictOperand) (Cond, error) {
-	if r.value == nil {
+	if r.cond != nil {
 		return nil, p.fail(r.at, "a condition can't be compared")
+	}
+	if l.call != nil || r.call != nil {
+		a, b := l.plain(), r.plain()
+		return p.compareCall(&a, op, &b, true)
 	}
 	lc, lok := l.value.(*strictConst)
 	rc, rok := r.value.(*strictConst)
@@ -386,7 +415,7 @@ func (p *parser) strictArithmetic(next func() (strictOperand, error), ops ...tok
 
 func (p *parser) calculate(l *strictOperand, t token, r *strictOperand) (strictOperand, error) {
 	for _, o := range []*strictOperand{l, r} {
-		if o.value == nil || kindOf(o.value) == textKind || isBool(o.value) {
+		if o.value == nil || o.call != nil || kindOf(o.value) == textKind || isBool(o.value) {
 			return *l, p.fail(o.at, "only numbers and properties can be calculated with")
 		}
 	}
@@ -431,11 +460,28 @@ func (p *parser) strictFactor() (strictOperand, error) {
 	if err := p.count(); err != nil {
 		return strictOperand{}, err
 	}
+	if t.kind == tokCall {
+		return p.strictCall(t)
+	}
 	v, err := p.strictAtom(t)
 	if err != nil {
 		return strictOperand{}, err
 	}
 	return strictOperand{value: v, at: t.at}, p.advance()
+}
+
+func (p *parser) strictCall(t token) (strictOperand, error) {
+	if err := p.advance(); err != nil {
+		return strictOperand{}, err
+	}
+	c, err := p.call(t)
+	if err != nil {
+		return strictOperand{}, err
+	}
+	if cond, ok := c.condition(); ok {
+		return strictOperand{cond: cond, at: t.at}, nil
+	}
+	return strictOperand{call: c, at: t.at}, nil
 }
 
 func (p *parser) strictParenthesis(t token) (strictOperand, error) {
