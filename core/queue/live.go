@@ -106,9 +106,7 @@ func (l *live) touch(topic string, prog *program, now time.Time) {
 	}
 	l.count.Add(1)
 	lp := &liveProgram{prog: prog}
-	if prog.index == nil {
-		lp.columns, _ = prog.Program.(filter.ColumnMatcher)
-	}
+	lp.columns, _ = prog.Program.(filter.ColumnMatcher)
 	lp.seen.Store(now.UnixNano())
 	var programs []*liveProgram
 	if t != nil {

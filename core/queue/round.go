@@ -220,7 +220,7 @@ func (d *round) judgeColumns(p *Pulls, topic *liveTopic) {
 			if v.at == nil {
 				continue
 			}
-			word := v.lp.columns.MatchColumns(topic.columns, v.at, ^uint64(0)>>(64-n))
+			word := v.lp.columns.MatchColumns(topic.columns, v.at, d.wanted(v.lp.prog, w, n))
 			v.yes[w], v.open[w] = word.True, word.Undecided
 			if measure {
 				after := p.set.Clock.Now()
@@ -229,6 +229,15 @@ func (d *round) judgeColumns(p *Pulls, topic *liveTopic) {
 			}
 		}
 	}
+}
+
+// wanted returns which of the n messages of a word the program has to be asked about: those that the index doesn't rule out.
+func (d *round) wanted(prog *program, word, n int) uint64 {
+	all := [1]uint64{^uint64(0) >> (64 - n)}
+	if prog.index != nil {
+		prog.index.MatchIndex(d.codes[word*64:word*64+n], all[:])
+	}
+	return all[0]
 }
 
 // Mark implements verdict.Marks for the run.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/filter/filtertest"
+	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/plugins/filter/sql92/sql92test"
 )
 
@@ -48,7 +49,7 @@ func agree(t *testing.T, g *sql92test.Generator, next func() string, dialect str
 		compilers = append(compilers, compilerOf(engine, dialect))
 	}
 	seen := map[filtertest.Outcome]int{}
-	compiled, refused := 0, 0
+	compiled, refused, indexed := 0, 0, 0
 	for done := 0; done < pairs; done += messages {
 		text := next()
 		programs := compileAll(t, compilers, text)
@@ -59,8 +60,9 @@ func agree(t *testing.T, g *sql92test.Generator, next func() string, dialect str
 		compiled++
 		b := &filter.Batch{}
 		for range messages {
-			b.Records = append(b.Records, recordOf(g.Properties()))
-			b.TagsCodes = append(b.TagsCodes, 0)
+			p := g.Properties()
+			b.Records = append(b.Records, recordOf(p))
+			b.TagsCodes = append(b.TagsCodes, message.TagsCode(p[message.PropTags]))
 		}
 		want := judgeAll(t, programs[len(programs)-1], b)
 		for e, p := range programs {
@@ -72,6 +74,7 @@ func agree(t *testing.T, g *sql92test.Generator, next func() string, dialect str
 				}
 			}
 		}
+		indexed += checkIndex(t, text, programs[0], b, want)
 		for _, o := range want {
 			seen[o]++
 			if dialect == "strict" && o == filtertest.Raise {
@@ -80,10 +83,31 @@ func agree(t *testing.T, g *sql92test.Generator, next func() string, dialect str
 		}
 		closeAll(t, programs)
 	}
-	t.Logf("%d expressions compiled, %d refused; outcomes %v", compiled, refused, seen)
+	t.Logf("%d expressions compiled, %d refused; outcomes %v; %d messages ruled out by their tag", compiled, refused, seen, indexed)
+	if indexed == 0 {
+		t.Error("no message was ruled out by its tag")
+	}
 	if len(seen) != 4 && dialect != "strict" || refused == 0 || refused > compiled {
 		t.Errorf("the generator covers too little: %d compiled, %d refused, outcomes %v", compiled, refused, seen)
 	}
+}
+
+// checkIndex wants no message ruled out by its tag that matches, and returns how many were ruled out.
+func checkIndex(t *testing.T, text string, p filter.Program, b *filter.Batch, want []filtertest.Outcome) (out int) {
+	t.Helper()
+	keep := []uint64{^uint64(0), ^uint64(0)}
+	if p.(filter.IndexMatcher).MatchIndex(b.TagsCodes, keep) {
+		t.Fatalf("%q: the tag alone decides", text)
+	}
+	for i, o := range want {
+		if filter.HasBit(keep, i) {
+			continue
+		}
+		if out++; o == filtertest.True {
+			t.Fatalf("%q of %q: ruled out by its tag, but it matches", text, b.Records[i])
+		}
+	}
+	return out
 }
 
 // compileAll compiles a text on every engine; nil when all refuse it, with the same words.

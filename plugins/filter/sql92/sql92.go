@@ -140,7 +140,7 @@ func (c *compiler) build(ctx context.Context, e filter.Expression, tree *sqltree
 	if c.cfg.RefuseWarned && len(warnings) > 0 {
 		return nil, fmt.Errorf("parse SQL92 expression: refused for its warnings (refuse_warned): %s", strings.Join(warnings, "; "))
 	}
-	base := base{key: keyOf(tree), dialect: tree.Dialect, rocketmq: c.rocketmq(ctx, e.Text, tree), warnings: warnings, properties: propertiesOf(tree.Root)}
+	base := base{key: keyOf(tree), dialect: tree.Dialect, rocketmq: c.rocketmq(ctx, e.Text, tree), warnings: warnings, properties: propertiesOf(tree.Root), index: indexOf(tree.Root), root: tree.Root}
 	if len(tree.Functions) > 0 {
 		return newCallProgram(base, tree), nil
 	}
@@ -200,6 +200,9 @@ type base struct {
 	rocketmq   bool
 	warnings   []string
 	properties []string
+	index      *tagIndex
+	engine     string
+	root       sqltree.Cond
 }
 
 func (p *base) Key() filter.Key    { return p.key }

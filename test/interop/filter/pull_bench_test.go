@@ -35,6 +35,7 @@ func benchmarkPull(b *testing.B, keep string) {
 		{"two predicates/0%", message.ExpressionSQL92, "amount > 999 AND region = 'eu-west'"},
 		{"two predicates/1%", message.ExpressionSQL92, "amount >= 900 AND region = 'eu-west'"},
 		{"two predicates/10%", message.ExpressionSQL92, "amount >= 0 AND region = 'eu-west'"},
+		{"a tag that nothing has, and a predicate", message.ExpressionSQL92, "TAGS = 'TagZ' AND amount >= 900"},
 		{"in of ten/0%", message.ExpressionSQL92, "region IN ('eu-0','eu-1','eu-2','us-3','us-4','ap-5','sa-6','af-7','me-8','ca-9')"},
 		{"in of ten/10%", message.ExpressionSQL92, "region IN ('eu-west','eu-1','eu-2','us-3','us-4','ap-5','sa-6','af-7','me-8','ca-9')"},
 	} {
