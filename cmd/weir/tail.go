@@ -257,14 +257,31 @@ func (t *tailing) show(ms []*client.Received) error {
 	return nil
 }
 
-// showMessage writes one message: a line for people, or a document.
-func (a *app) showMessage(m *client.Received, properties bool) error {
+// shownOf is a message as it is shown to machines.
+func shownOf(m *client.Received) shown {
 	s := shown{Topic: m.Topic, Broker: m.Queue.Broker, Queue: m.Queue.ID, Offset: m.Offset, ID: m.ID, Tag: m.Tag,
 		Stored: time.UnixMilli(m.StoreTimestamp).Format(time.RFC3339Nano), Born: time.UnixMilli(m.BornTimestamp).Format(time.RFC3339Nano),
 		Properties: m.Properties, Body: string(m.Body)}
 	if !utf8.Valid(m.Body) {
 		s.Body, s.Encoding = base64.StdEncoding.EncodeToString(m.Body), "base64"
 	}
+	return s
+}
+
+// decodeBody undoes that.
+func decodeBody(body, encoding string) ([]byte, error) {
+	switch encoding {
+	case "":
+		return []byte(body), nil
+	case "base64":
+		return base64.StdEncoding.DecodeString(body)
+	}
+	return nil, fmt.Errorf("body_encoding %q: want base64, or nothing for text", encoding)
+}
+
+// showMessage writes one message: a line for people, or a document.
+func (a *app) showMessage(m *client.Received, properties bool) error {
+	s := shownOf(m)
 	switch a.format {
 	case formatJSON:
 		b, err := json.Marshal(s)

@@ -36,3 +36,21 @@ type Sharer interface {
 	// Names lists what texts for this compiler begin with, as the valid choices of an error message.
 	Names() []string
 }
+
+// Describer is an optional ability of a Program: to say for people how it judges.
+type Describer interface {
+	Describe() Description
+}
+
+// Description is what a program says of itself.
+type Description struct {
+	// Engine is what evaluates it, and Tree its conditions as lines of a drawn tree.
+	Engine string   `json:"engine,omitempty"`
+	Tree   []string `json:"tree,omitempty"`
+	// Reads lists properties and how they are read.
+	Reads []string `json:"reads,omitempty"`
+	// Index says what the queue's index alone rules out; empty for nothing.
+	Index string `json:"index,omitempty"`
+	// Hints are notes that aren't worth a warning. They begin, like warnings, with "at character N: " if they have a place.
+	Hints []string `json:"hints,omitempty"`
+}

@@ -40,6 +40,8 @@ type Received struct {
 	StoreTimestamp int64 // ms
 	ReconsumeTimes int32
 	SysFlag        int32
+	// Record is the message as it is stored, if PullRequest.Records asked for it.
+	Record message.Record
 }
 
 // receive copies a record out of an answer.

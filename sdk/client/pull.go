@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weirmq/weir/core/message"
@@ -45,6 +46,8 @@ type PullRequest struct {
 	// Commit is committed for the group with the pull; negative for none.
 	Commit  int64
 	Version int64 // of the heartbeat's subscription
+	// Records keeps each message as it is stored, besides: see Received.
+	Records bool
 }
 
 // PullResult is the answer.
@@ -87,7 +90,7 @@ func (c *Client) Pull(ctx context.Context, p PullRequest) (*PullResult, error) {
 	var h wire.Header
 	h.Request(wire.CodePullMessage, 0)
 	ph.Encode(&h)
-	w := &pullWaiter{done: make(chan struct{}), queue: p.Queue}
+	w := &pullWaiter{done: make(chan struct{}), queue: p.Queue, records: p.Records}
 	// A broker looks at held pulls every five seconds only, and RocketMQ's answers that much later than asked.
 	if err := conn.Submit(&h, nil, w, 0, c.opts.Timeout+p.Hold+10*time.Second); err != nil {
 		return nil, fmt.Errorf("pull from %s: %w", conn.Addr(), err)
@@ -106,10 +109,11 @@ func (c *Client) Pull(ctx context.Context, p PullRequest) (*PullResult, error) {
 
 // pullWaiter is the handler of a pull.
 type pullWaiter struct {
-	done   chan struct{}
-	queue  Queue
-	result *PullResult
-	err    error
+	done    chan struct{}
+	queue   Queue
+	records bool
+	result  *PullResult
+	err     error
 }
 
 func (w *pullWaiter) Reply(_ uint64, r *Reply) {
@@ -144,7 +148,11 @@ func (w *pullWaiter) read(r *Reply) (*PullResult, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%d bytes before the end of the answer: %w", len(body), err)
 		}
-		out.Messages = append(out.Messages, receive(rec, w.queue))
+		m := receive(rec, w.queue)
+		if w.records {
+			m.Record = slices.Clone(rec)
+		}
+		out.Messages = append(out.Messages, m)
 		body = body[n:]
 	}
 	return out, nil

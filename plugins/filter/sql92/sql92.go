@@ -141,6 +141,12 @@ func (c *compiler) build(ctx context.Context, e filter.Expression, tree *sqltree
 		return nil, fmt.Errorf("parse SQL92 expression: refused for its warnings (refuse_warned): %s", strings.Join(warnings, "; "))
 	}
 	base := base{key: keyOf(tree), dialect: tree.Dialect, rocketmq: c.rocketmq(ctx, e.Text, tree), warnings: warnings, properties: propertiesOf(tree.Root), index: indexOf(tree.Root), root: tree.Root}
+	for _, n := range tree.Notes {
+		base.hints = append(base.hints, n.String())
+	}
+	if base.engine = c.cfg.Engine; base.engine == engineAuto || len(tree.Functions) > 0 {
+		base.engine = engineVector
+	}
 	if len(tree.Functions) > 0 {
 		return newCallProgram(base, tree), nil
 	}
@@ -155,6 +161,7 @@ func (c *compiler) build(ctx context.Context, e filter.Expression, tree *sqltree
 			return p, err
 		}
 		c.tooLarge.Add(1) // the vector engine takes it
+		base.engine = engineVector
 	}
 	return newVectorProgram(base, tree.Root), nil
 }
@@ -203,6 +210,7 @@ type base struct {
 	index      *tagIndex
 	engine     string
 	root       sqltree.Cond
+	hints      []string
 }
 
 func (p *base) Key() filter.Key    { return p.key }

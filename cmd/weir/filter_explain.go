@@ -1,0 +1,267 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirmq/weir/core/filter"
+	"github.com/weirmq/weir/core/message"
+)
+
+// explained is what `filter explain` finds.
+type explained struct {
+	Type     string `json:"type"`
+	Dialect  string `json:"dialect,omitempty"`
+	Text     string `json:"text"`
+	Key      string `json:"key"`
+	Pure     bool   `json:"pure"`
+	RocketMQ *bool  `json:"rocketmq,omitempty"`
+	filter.Description
+	Properties []string  `json:"properties"`
+	Body       bool      `json:"body"`
+	Warnings   []string  `json:"warnings"`
+	Costs      []costOf  `json:"costs"`
+	Stages     []stageOf `json:"stages"`
+}
+
+type costOf struct {
+	Engine string  `json:"engine"`
+	Nanos  float64 `json:"ns_per_message"`
+}
+
+type stageOf struct {
+	Name string `json:"name"`
+	What string `json:"what"`
+}
+
+func (a *app) filterExplainCommand() *cobra.Command {
+	var f filterFlags
+	c := &cobra.Command{
+		Use:   "explain EXPRESSION",
+		Short: "say what an expression means, what is doubtful about it, and what it costs",
+		Long: "Say what an expression means, what is doubtful about it, and what it costs.\n\n" +
+			"No broker is asked: the filters of the configuration run in this process.",
+		Example: "  weir filter explain \"amount > 100 AND region IN ('eu','us')\"\n  weir filter explain --type TAG 'A || B'\n" +
+			"  weir filter explain -c broker.yaml \"wasm.geo.within(lat, lon, 'berlin')\"",
+		Args: exactArgs("EXPRESSION"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := a.explainFilter(cmd.Context(), &f, args[0])
+			if err != nil {
+				return a.refuse(err, args[0])
+			}
+			return a.print(e, func() { a.showExplained(e) })
+		},
+	}
+	f.flags(c)
+	return c
+}
+
+func (a *app) explainFilter(ctx context.Context, f *filterFlags, text string) (*explained, error) {
+	p, err := a.compile(ctx, f, "", text)
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	key, needs := p.Key(), p.Needs()
+	e := &explained{Type: f.kind, Text: text, Key: fmt.Sprintf("%x", key[:]), Pure: p.Pure(), Body: needs.Body,
+		Properties: append([]string{}, needs.Properties...), Warnings: append([]string{}, p.Warnings()...)}
+	if v, ok := p.Program.(filter.Variant); ok {
+		same := v.RocketMQ()
+		e.Dialect, e.RocketMQ = v.Dialect(), &same
+	}
+	if d, ok := p.Program.(filter.Describer); ok {
+		e.Description = d.Describe()
+	}
+	b := sampleBatch(p.Program)
+	e.stages(needs, indexDecides(p.Program, b))
+	return e, a.costs(ctx, f, text, e, p, b)
+}
+
+// indexDecides says whether the queue's index is all that the program looks at.
+func indexDecides(p filter.Program, b *filter.Batch) bool {
+	index, ok := p.(filter.IndexMatcher)
+	return ok && index.MatchIndex(b.TagsCodes, make([]uint64, sampleMessages/64))
+}
+
+// stages lists what an entry of a queue has to pass.
+func (e *explained) stages(needs filter.Needs, indexOnly bool) {
+	add := func(name, format string, args ...any) {
+		e.Stages = append(e.Stages, stageOf{name, fmt.Sprintf(format, args...)})
+	}
+	switch {
+	case indexOnly:
+		add("index", "the tag's code in the queue's index decides; no message is read")
+		return
+	case !needs.Record:
+		add("index", "nothing of a message is looked at")
+		return
+	case e.Index != "":
+		add("index", "%s; others are never read", e.Index)
+	}
+	if e.Pure {
+		add("verdicts", "kept from when the message arrived, or from the last pull: bits, 64 at a time")
+	}
+	reads := "properties"
+	if needs.Body {
+		reads += " and body"
+	}
+	engine := ""
+	if e.Engine != "" {
+		engine = ", engine " + e.Engine
+	}
+	add("messages", "%s of those that are left are read and judged%s", reads, engine)
+}
+
+// costs measures the expression on messages of the tool's own: for SQL92 on each engine, the others as they are.
+func (a *app) costs(ctx context.Context, f *filterFlags, text string, e *explained, p *compiled, b *filter.Batch) error {
+	if f.kind != filter.TypeSQL92 {
+		ns, err := costPer(ctx, p.Program, b)
+		e.Costs = append(e.Costs, costOf{cmp.Or(e.Engine, strings.ToLower(f.kind)), ns})
+		return err
+	}
+	for _, engine := range []string{"vector", "wasm", "expr", "closure"} {
+		q, err := a.compile(ctx, f, engine, text)
+		if err != nil {
+			return err
+		}
+		d, _ := q.Program.(filter.Describer)
+		if d.Describe().Engine == engine { // another takes over what an engine can't
+			var ns float64
+			ns, err = costPer(ctx, q.Program, b)
+			e.Costs = append(e.Costs, costOf{engine, ns})
+		}
+		q.close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sampleMessages is how many messages the cost is measured on.
+const sampleMessages = filter.BatchMax
+
+// sampleBatch makes messages with a body of 256 bytes, the properties that the program reads, and six more.
+func sampleBatch(p filter.Program) *filter.Batch {
+	r := rand.New(rand.NewPCG(1, 2))
+	host := netip.MustParseAddrPort("127.0.0.1:10911")
+	b := &filter.Batch{Topic: "sample"}
+	for i := range sampleMessages {
+		var props message.Properties
+		add := func(name, value string) { props = message.AppendProperty(props, name, value) }
+		add(message.PropUniqKey, fmt.Sprintf("7F0000010EA818B4AAC20B1A2C3D%04X", i))
+		add(message.PropTags, "TagA")
+		for k := range 6 {
+			add("property"+strconv.Itoa(k), strconv.Itoa(r.IntN(100_000)))
+		}
+		for _, name := range p.Needs().Properties {
+			if message.PropertyLegal(name, "1") && name != message.PropTags {
+				add(name, strconv.Itoa(r.IntN(1000)))
+			}
+		}
+		rec, err := message.AppendRecord(nil, &message.Message{Topic: "sample", BornHost: host, StoreHost: host, Body: make([]byte, 256), Properties: props})
+		if err != nil {
+			continue
+		}
+		b.Records, b.TagsCodes = append(b.Records, rec), append(b.TagsCodes, message.TagsCode("TagA"))
+	}
+	return b
+}
+
+// costTime is how long each measurement takes at least.
+const costTime = 20 * time.Millisecond
+
+// costPer returns the least ns a message that several runs took.
+func costPer(ctx context.Context, p filter.Program, b *filter.Batch) (float64, error) {
+	var v filter.Verdicts
+	var keep [sampleMessages / 64]uint64
+	index, _ := p.(filter.IndexMatcher)
+	indexOnly := indexDecides(p, b)
+	best := 0.0
+	for began := time.Now(); time.Since(began) < costTime; {
+		from := time.Now()
+		if indexOnly {
+			index.MatchIndex(b.TagsCodes, keep[:])
+		} else {
+			v.Reset(b.Len())
+			if err := p.Match(ctx, b, &v); err != nil {
+				return 0, fmt.Errorf("measure the cost: %w", err)
+			}
+		}
+		if ns := float64(time.Since(from).Nanoseconds()) / float64(b.Len()); best == 0 || ns < best {
+			best = ns
+		}
+	}
+	if e, ok := p.(filter.Explainer); ok && e.Fault() != nil && slices.Max(v.Undecided) != 0 {
+		return best, errors.Join(errors.New("the module fails at the sample messages"), e.Fault())
+	}
+	return best, nil
+}
+
+func (a *app) showExplained(e *explained) {
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(a.stdout, "%-10s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	language := e.Type
+	if e.Dialect != "" {
+		language += ", dialect " + e.Dialect
+	}
+	line("language", "%s", language)
+	for i, l := range e.Tree {
+		name := ""
+		if i == 0 {
+			name = "means"
+		}
+		line(name, "%s", l)
+	}
+	switch {
+	case len(e.Reads) > 0:
+		line("reads", "%s", strings.Join(e.Reads, ", "))
+	case len(e.Properties) > 0:
+		line("reads", "%s", strings.Join(e.Properties, ", "))
+	}
+	if e.Body {
+		line("", "the body")
+	}
+	for i, s := range e.Stages {
+		name := ""
+		if i == 0 {
+			name = "stages"
+		}
+		line(name, "%d %s: %s", i+1, s.Name, s.What)
+	}
+	if !e.Pure {
+		line("kept", "no: its verdicts may change, so each pull asks it again")
+	}
+	if e.RocketMQ != nil {
+		line("RocketMQ", "%s", map[bool]string{true: "compiles it to the same", false: "doesn't understand it, or differently: it can't be taken to a RocketMQ broker"}[*e.RocketMQ])
+	}
+	for i, c := range e.Costs {
+		name := ""
+		if i == 0 {
+			name = "costs"
+		}
+		line(name, "%.3g ns a message, engine %s", c.Nanos, c.Engine)
+	}
+	line("key", "%s", e.Key[:16])
+	a.showDoubts("warning", e.Text, e.Warnings)
+	a.showDoubts("hint", e.Text, e.Hints)
+}
+
+// showDoubts writes what is doubtful, each with a mark below its place.
+func (a *app) showDoubts(name, text string, list []string) {
+	for _, w := range list {
+		fmt.Fprintf(a.stdout, "\n%s: %s\n", name, w)
+		pointAt(a.stdout, text, w)
+	}
+}
