@@ -76,7 +76,7 @@ func (l *load) send(ctx context.Context, conn *raw.Conn) {
 		batch := make([]*raw.Message, count)
 		for i := range batch {
 			seq := first + uint64(i)
-			batch[i] = &raw.Message{Topic: topic, Queue: queue, Body: body(seq), Properties: raw.FormatProperties("TAGS", "Tag", "seq", fmt.Sprint(seq))}
+			batch[i] = &raw.Message{Topic: topic, Queue: queue, Body: body(seq), Properties: raw.FormatProperties("TAGS", "Tag", "seq", fmt.Sprint(seq), "mod", fmt.Sprint(seq%10))}
 		}
 		var sent *raw.Sent
 		var err error

@@ -150,10 +150,15 @@ type Pulled struct {
 
 // Pull asks for up to 32 messages of a queue and brings its own subscription, so that it needs no heartbeat before.
 func (c *Conn) Pull(ctx context.Context, group, topic string, queue int, offset int64, expression string) (*Pulled, error) {
+	return c.PullBy(ctx, group, topic, queue, offset, "TAG", expression)
+}
+
+// PullBy pulls with a subscription in the language of kind.
+func (c *Conn) PullBy(ctx context.Context, group, topic string, queue int, offset int64, kind, expression string) (*Pulled, error) {
 	f, err := c.Call(ctx, codePull, map[string]string{
 		"consumerGroup": group, "topic": topic, "queueId": strconv.Itoa(queue), "queueOffset": strconv.FormatInt(offset, 10),
 		"maxMsgNums": "32", "sysFlag": "4", "commitOffset": "0", "suspendTimeoutMillis": "0", "subscription": expression,
-		"subVersion": "0", "expressionType": "TAG",
+		"subVersion": "0", "expressionType": kind,
 	}, nil)
 	if err != nil {
 		return nil, err

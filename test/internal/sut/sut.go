@@ -61,6 +61,10 @@ type Options struct {
 	// JavaProperties are lines of broker.conf which win over the ones that follow from the rest. weir has none of them.
 	JavaProperties map[string]string
 
+	// WeirSettings are variables of weir's environment without their prefix, QUEUES__VERDICTS__ENABLED for example. Java has
+	// none of them.
+	WeirSettings map[string]string
+
 	// NameServer is the address of a name server to join. If empty the broker comes with its own: weir's is embedded,
 	// Java's is a second process.
 	NameServer string

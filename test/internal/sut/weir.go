@@ -3,6 +3,7 @@ package sut
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -118,6 +119,7 @@ func (w *weir) environment() []string {
 		env["NAMESERVER__ENABLED"] = "false"
 		env["CLUSTER__NAMESERVERS"] = strings.ReplaceAll(o.NameServer, ";", ",")
 	}
+	maps.Copy(env, o.WeirSettings)
 	list := make([]string, 0, len(env))
 	for key, value := range env {
 		list = append(list, "WEIR_"+key+"="+value)
