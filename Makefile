@@ -8,7 +8,7 @@ FUZZTIME  ?= 60s
 KILLS     ?= 300
 export CGO_ENABLED ?= 0
 
-.PHONY: help build run test race lint fuzz fuzz-short bench interop e2e crash clean
+.PHONY: help build run test race lint fuzz fuzz-short bench bench-filter interop e2e crash clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -39,6 +39,11 @@ fuzz-short: ## every fuzz target for 5 s each
 
 bench: build ## throughput beside the Java 4.9.7 broker, in one run (BENCH="--only drain --no-java" passes flags)
 	./test/bench/run $(BENCH)
+
+bench-filter: build ## filters beside the Java 4.9.7 broker, and each engine alone (BENCH="--messages 10000000" is the full run)
+	./test/bench/run filters $(BENCH)
+	$(GO) test -run '^$$' -bench 'Match' ./plugins/filter/sql92
+	$(GO) test -run '^$$' -bench . ./plugins/filter/wasm
 
 interop: build ## Java clients, tools and brokers against weir
 	WEIR_REQUIRE_ALL=1 WEIR_BIN=$(CURDIR)/$(BIN) $(GO) test -v -count 1 -timeout 20m ./test/interop/...

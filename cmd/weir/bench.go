@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,7 @@ type benchFlags struct {
 	tag         string
 	other       string
 	share       string
+	properties  []string
 	oneWay      bool
 	sync        bool
 	noUniqueKey bool
@@ -77,6 +79,7 @@ func (f *benchFlags) producing(s *pflag.FlagSet) {
 	s.StringVar(&f.tag, "tag", "", "tag of the messages, or of --tag-share of them")
 	s.StringVar(&f.other, "other-tag", "other", "tag of the messages outside --tag-share")
 	s.StringVar(&f.share, "tag-share", "100%", "part of the messages that have --tag: 1% or 0.01")
+	s.StringArrayVar(&f.properties, "property", nil, "user property as NAME=TEXT or NAME=TEXT{LOW-HIGH}, a random whole number behind the text; may be repeated")
 	s.BoolVar(&f.oneWay, "one-way", false, "don't ask for answers; what was stored is counted at the end")
 	s.BoolVar(&f.sync, "sync", false, "one request under way on each connection, as a blocking producer has")
 	s.BoolVar(&f.noUniqueKey, "no-unique-key", false, "leave out the UNIQ_KEY that RocketMQ's clients give to each message")
@@ -189,6 +192,10 @@ func (f *benchFlags) produce(ctx context.Context, cl *client.Client) (*bench.Pro
 	if err != nil {
 		return nil, err
 	}
+	properties, err := parseProperties(f.properties)
+	if err != nil {
+		return nil, err
+	}
 	if f.batch < 1 || f.connections < 1 || f.inFlight < 1 || f.rate < 0 {
 		return nil, usage(errors.New("--batch, --connections and --in-flight are at least 1, and --rate isn't negative"))
 	}
@@ -203,7 +210,7 @@ func (f *benchFlags) produce(ctx context.Context, cl *client.Client) (*bench.Pro
 		return nil, err
 	}
 	p := &bench.Produce{Topic: f.topic, Group: "weir_bench_producer", Connections: f.connections, InFlight: f.inFlight, Rate: f.rate,
-		Size: int(size), Batch: f.batch, Tag: f.tag, OtherTag: f.other, Share: share, OneWay: f.oneWay, Binary: f.binary,
+		Size: int(size), Batch: f.batch, Tag: f.tag, OtherTag: f.other, Share: share, Properties: properties, OneWay: f.oneWay, Binary: f.binary,
 		NoUniqueKey: f.noUniqueKey, Warmup: f.warmup, Duration: f.duration, Count: f.count, PID: f.pid}
 	for _, q := range route.Write {
 		p.Queues = append(p.Queues, bench.Queue{Addr: q.Addr, ID: q.ID})
@@ -297,6 +304,28 @@ func (f *benchFlags) makeGroup(ctx context.Context, cl *client.Client, route *cl
 		}
 	}
 	return nil
+}
+
+var propertyPattern = regexp.MustCompile(`^([^={}]+)=([^{}]*)(?:\{(\d{1,18})-(\d{1,18})\})?$`)
+
+// parseProperties reads NAME=TEXT{LOW-HIGH}.
+func parseProperties(list []string) (out []bench.Property, err error) {
+	for _, s := range list {
+		m := propertyPattern.FindStringSubmatch(s)
+		if m == nil || !message.PropertyLegal(m[1], m[2]+m[3]) {
+			return nil, usage(fmt.Errorf("--property %q: want NAME=TEXT, or NAME=TEXT{LOW-HIGH}", s))
+		}
+		p := bench.Property{Name: m[1], Text: m[2], Range: m[3] != ""}
+		if p.Range {
+			p.Low, _ = strconv.ParseInt(m[3], 10, 64)
+			p.High, _ = strconv.ParseInt(m[4], 10, 64)
+			if p.Low > p.High {
+				return nil, usage(fmt.Errorf("--property %q: %d is more than %d", s, p.Low, p.High))
+			}
+		}
+		out = append(out, p)
+	}
+	return out, nil
 }
 
 // parseShare reads 1% or 0.01.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -39,6 +40,10 @@ type bench struct {
 	jars   *javamq.Jars // nil without Java
 	jvm    []string
 	log    func(format string, args ...any)
+
+	// What brokers are started with beside the usual.
+	weirEnv        []string
+	javaProperties map[string]string
 }
 
 const startTime = 2 * time.Minute
@@ -71,8 +76,8 @@ func (b *bench) startWeir(ctx context.Context, home, flush string) (*broker, err
 	ready := proc.NewAwait("ready")
 	p, err := proc.Start(proc.Spec{
 		Path: b.binary, Args: []string{"serve", "--data-dir", filepath.Join(home, "store")}, Dir: home,
-		Env: []string{"WEIR_STORE__FLUSH=" + flush, "WEIR_NAMESERVER__LISTEN=" + names,
-			"WEIR_TRANSPORTS__REMOTING__LISTEN=" + addr(port)},
+		Env: append([]string{"WEIR_STORE__FLUSH=" + flush, "WEIR_NAMESERVER__LISTEN=" + names,
+			"WEIR_TRANSPORTS__REMOTING__LISTEN=" + addr(port)}, b.weirEnv...),
 		Log: filepath.Join(home, "broker.out"), OnLine: ready.Line,
 	})
 	if err != nil {
@@ -100,9 +105,11 @@ func (b *bench) startJava(ctx context.Context, home string, sync bool) (*broker,
 	if sync {
 		flush = "SYNC_FLUSH"
 	}
+	properties := map[string]string{"flushDiskType": flush}
+	maps.Copy(properties, b.javaProperties)
 	p, err := javamq.Broker{Jars: b.jars, Home: home, Store: filepath.Join(home, "store"), Name: "broker-a",
 		Cluster: "DefaultCluster", Port: port, NameServer: names, JVM: b.jvm,
-		Properties: map[string]string{"flushDiskType": flush}}.Start(ctx)
+		Properties: properties}.Start(ctx)
 	if err != nil {
 		beside.Kill()
 		return nil, err

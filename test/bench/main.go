@@ -27,6 +27,9 @@ func main() {
 }
 
 func run(args []string) error {
+	if len(args) > 0 && args[0] == "filters" {
+		return runFilters(args[1:])
+	}
 	all := scenarios()
 	names := make([]string, len(all))
 	for i := range all {

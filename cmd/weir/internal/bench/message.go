@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/sdk/client"
@@ -23,6 +25,7 @@ type content struct {
 	size, batch  int
 	tag, other   string // two tags, or none; other is of the messages outside the share
 	share        float64
+	props        []Property
 	header       wire.Type
 	oneWay       bool
 	stamped      bool // the body begins with the time of sending
@@ -33,10 +36,10 @@ type content struct {
 // kinds is how many different requests are made for a queue: one with each tag or, of batches, enough for the share.
 func (c *content) kinds() int {
 	switch {
+	case c.varied(), c.batch > 1 && c.tag != "" && c.share < 1:
+		return 64
 	case c.tag == "" || c.share >= 1:
 		return 1
-	case c.batch > 1:
-		return 64
 	}
 	return 2
 }
@@ -57,7 +60,7 @@ func (c *content) requestsFor(queue int32, prefix string) ([]request, error) {
 			switch {
 			case c.tag == "" || c.share >= 1:
 				return c.tag
-			case c.batch > 1:
+			case c.batch > 1, c.varied():
 				if deal.next() {
 					return c.tag
 				}
@@ -149,7 +152,29 @@ func (c *content) properties(prefix string, tag func() string, has bool) message
 	if t := tag(); t != "" {
 		p = message.AppendProperty(p, message.PropTags, t)
 	}
+	for i := range c.props {
+		p = message.AppendProperty(p, c.props[i].Name, c.props[i].value())
+	}
 	return p
+}
+
+// varied says whether messages have properties that differ.
+func (c *content) varied() bool {
+	return slices.ContainsFunc(c.props, func(p Property) bool { return p.Range })
+}
+
+// Property is one that messages have: a text and, with Range, a random whole number from Low to High behind it.
+type Property struct {
+	Name, Text string
+	Range      bool
+	Low, High  int64
+}
+
+func (p *Property) value() string {
+	if !p.Range {
+		return p.Text
+	}
+	return p.Text + strconv.FormatInt(p.Low+rand.Int64N(p.High-p.Low+1), 10)
 }
 
 // keyPrefix begins the unique keys of one lane: 24 of their 32 digits.

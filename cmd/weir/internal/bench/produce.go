@@ -28,6 +28,7 @@ type Produce struct {
 	Tag          string  // of Share of the messages; the others have OtherTag
 	OtherTag     string
 	Share        float64
+	Properties   []Property
 	OneWay       bool
 	Binary       bool // headers in RocketMQ's binary encoding
 	NoUniqueKey  bool // leave out the UNIQ_KEY that RocketMQ's clients add
@@ -174,7 +175,7 @@ func (p *Produce) lanes(ctx context.Context, ph *phases) ([]*producer, error) {
 	if p.Rate > 0 {
 		window = min(client.MaxWindow, 1<<15)
 	}
-	c := content{topic: p.Topic, group: p.Group, size: p.Size, batch: p.Batch, tag: p.Tag, other: p.OtherTag, share: p.Share,
+	c := content{topic: p.Topic, group: p.Group, size: p.Size, batch: p.Batch, tag: p.Tag, other: p.OtherTag, share: p.Share, props: p.Properties,
 		header: p.headerType(), oneWay: p.OneWay, stamped: p.stamped, unique: !p.NoUniqueKey, born: time.Now().UnixMilli()}
 	if c.stamped {
 		c.size = max(c.size, 8)
@@ -342,7 +343,7 @@ func (l *producer) nextRequest() *request {
 	switch {
 	case len(kinds) == 1:
 		return &kinds[0]
-	case l.each > 1:
+	case len(kinds) > 2:
 		l.kind++
 		return &kinds[l.kind%len(kinds)]
 	case l.deal.next():
