@@ -60,37 +60,103 @@ func TestWASMFilters(t *testing.T) {
 	}
 }
 
-// TestWASMFilterThatFails has a module that traps at one message of four. What stands before it is delivered; at it the
-// consumer waits, is told why, and loses nothing.
+// TestWASMFilterThatFails has a module that traps at one message of four. With on_poison: hold what stands before it is
+// delivered, and at it the consumer waits, is told why, and loses nothing; by default it is dropped, and pass delivers it.
 func TestWASMFilterThatFails(t *testing.T) {
-	b := brokertest.Start(t, brokertest.Set("service.filters", "tag,wasm/trap"),
-		brokertest.Set("filters.wasm/trap.path", "testdata/trap.wasm"))
+	for policy, want := range map[string]string{"": "013", "drop": "013", "pass": "0123", "hold": "01"} {
+		t.Run(policy, func(t *testing.T) {
+			set := []brokertest.Option{brokertest.Set("service.filters", "tag,wasm/trap"), brokertest.Set("filters.wasm/trap.path", "testdata/trap.wasm")}
+			if policy != "" {
+				set = append(set, brokertest.Set("filters.wasm/trap.on_poison", policy))
+			}
+			b := brokertest.Start(t, set...)
+			c := client.New(client.Options{NameServers: []string{b.NameServer()}})
+			defer c.Close()
+			var queue client.Queue
+			for i := range 4 {
+				m := &client.Message{Topic: "T", Body: fmt.Append(nil, i), QueueKey: "one"}
+				if i == 2 {
+					m.Properties = map[string]string{"bad": "yes"}
+				}
+				sent, err := c.Producer("p").Send(t.Context(), m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				queue = sent.Queue
+			}
+			pull := func(offset int64) (*client.PullResult, error) {
+				return c.Pull(t.Context(), client.PullRequest{Queue: queue, Group: "g", Offset: offset, Commit: -1,
+					Subscription: &client.Subscription{Topic: "T", Type: "WASM", Expression: "trap"}})
+			}
+			r, err := pull(0)
+			if err != nil || bodiesOf(r) != want {
+				t.Fatalf("got %q, %v, want %q", bodiesOf(r), err, want)
+			}
+			if policy != "hold" {
+				return
+			}
+			if _, err := pull(2); r.Next != 2 || err == nil || !strings.Contains(err.Error(), "couldn't judge the next message; try again: WASM module trap: the module trapped: unreachable") {
+				t.Errorf("at the message that can't be judged, after %d: %v", r.Next, err)
+			}
+			if r, err := pull(3); err != nil || bodiesOf(r) != "3" {
+				t.Errorf("behind it: %q, %v", bodiesOf(r), err)
+			}
+		})
+	}
+}
+
+func bodiesOf(r *client.PullResult) string {
+	var out strings.Builder
+	if r != nil {
+		for _, m := range r.Messages {
+			out.Write(m.Body)
+		}
+	}
+	return out.String()
+}
+
+// TestSQL92CallsModules reaches a whole module from SQL92, as a client does that knows no other expression type, and is told
+// what is wrong with a call.
+func TestSQL92CallsModules(t *testing.T) {
+	b := brokertest.Start(t,
+		brokertest.Set("service.filters", "tag,sql92,wasm/big"),
+		brokertest.Set("filters.wasm/big.path", guests+"/c/examples/threshold/threshold.wasm"),
+		brokertest.Set("filters.wasm/big.config.limit", "90"),
+	)
 	c := client.New(client.Options{NameServers: []string{b.NameServer()}})
 	defer c.Close()
 	var queue client.Queue
-	for i := range 4 {
-		m := &client.Message{Topic: "T", Body: fmt.Append(nil, i), QueueKey: "one"}
-		if i == 2 {
-			m.Properties = map[string]string{"bad": "yes"}
-		}
-		sent, err := c.Producer("p").Send(t.Context(), m)
+	for i := range 100 {
+		sent, err := c.Producer("p").Send(t.Context(), &client.Message{Topic: "T", Body: fmt.Append(nil, i, " "), QueueKey: "one",
+			Properties: map[string]string{"amount": fmt.Sprint(i), "odd": fmt.Sprint(i % 2)}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		queue = sent.Queue
 	}
-	pull := func(offset int64) (*client.PullResult, error) {
-		return c.Pull(t.Context(), client.PullRequest{Queue: queue, Group: "g", Offset: offset, Commit: -1,
-			Subscription: &client.Subscription{Topic: "T", Type: "WASM", Expression: "trap"}})
+	pull := func(expression string) (string, error) {
+		r, err := c.Pull(t.Context(), client.PullRequest{Queue: queue, Group: "g", Max: 200, Commit: -1,
+			Subscription: &client.Subscription{Topic: "T", Type: "SQL92", Expression: expression}})
+		return strings.TrimSpace(bodiesOf(r)), err
 	}
-	r, err := pull(0)
-	if err != nil || len(r.Messages) != 2 || r.Next != 2 {
-		t.Fatalf("got %+v, %v, want the two messages before", r, err)
+	for expression, want := range map[string]string{
+		"odd = 1 AND wasm.filter('big')":                       "91 93 95 97 99",
+		"wasm.filter('big', '{\"limit\": 96}')":                "97 98 99",
+		"NOT wasm.filter('big?limit=3') AND odd = '0'":         "0 2",
+		"wasm.filter('big@1') AND wasm.filter('big?limit=97')": "98 99",
+	} {
+		if got, err := pull(expression); err != nil || got != want {
+			t.Errorf("%s: got %s, %v, want %s", expression, got, err, want)
+		}
 	}
-	if _, err := pull(2); err == nil || !strings.Contains(err.Error(), "couldn't judge the next message; try again: WASM module trap: the module trapped: unreachable") {
-		t.Errorf("at the message that can't be judged: %v", err)
-	}
-	if r, err := pull(3); err != nil || len(r.Messages) != 1 || string(r.Messages[0].Body) != "3" {
-		t.Errorf("behind it: %+v, %v", r, err)
+	for expression, want := range map[string]string{
+		"wasm.filter('small')":                 `at character 1: there is no module "small"; there are big`,
+		"wasm.geo.within(a)":                   "at character 1: there is no module geo; no running module has functions",
+		"wasm.filter('big', '{\"edge\": 96}')": "the module's configuration is wrong: there is no setting \"edge\"",
+		"a = 1 AND wasm.within(a)":             "at character 11: there is no function within",
+	} {
+		if _, err := pull(expression); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), message.SubscriptionParseFailed.String()) {
+			t.Errorf("%s: %v, want %s", expression, err, want)
+		}
 	}
 }
