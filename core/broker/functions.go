@@ -13,12 +13,25 @@ import (
 // functions finds what expressions call in the running filters. It implements filter.Functions.
 type functions struct {
 	sources []filter.FunctionSource
+	several []filter.FunctionSources
+}
+
+// all lists the sources that there are now.
+func (f *functions) all() []filter.FunctionSource {
+	list := slices.Clone(f.sources)
+	for _, s := range f.several {
+		list = append(list, s.FunctionSources()...)
+	}
+	return list
 }
 
 // join takes a compiler in: as one that offers functions, as one that calls them, or both.
 func (f *functions) join(c filter.Compiler) {
 	if s, ok := c.(filter.FunctionSource); ok {
 		f.sources = append(f.sources, s)
+	}
+	if s, ok := c.(filter.FunctionSources); ok {
+		f.several = append(f.several, s)
 	}
 	if u, ok := c.(filter.FunctionUser); ok {
 		u.UseFunctions(f)
@@ -29,7 +42,7 @@ func (f *functions) join(c filter.Compiler) {
 func (f *functions) Function(ctx context.Context, module, name string) (filter.Function, error) {
 	var found []filter.FunctionSource
 	var modules, all []string
-	for _, s := range f.sources {
+	for _, s := range f.all() {
 		m, names := s.Functions()
 		for _, n := range names {
 			all = append(all, "wasm."+m+"."+n)
@@ -66,16 +79,17 @@ var errNoModules = errors.New("no running filter has modules")
 
 // Filter makes a function of a whole module.
 func (f *functions) Filter(ctx context.Context, reference string, settings map[string]string) (filter.Function, error) {
-	for _, s := range f.sources {
+	sources := f.all()
+	for _, s := range sources {
 		if s.ServesFilter(reference) {
 			return s.Filter(ctx, reference, settings)
 		}
 	}
-	if len(f.sources) == 0 {
+	if len(sources) == 0 {
 		return nil, errNoModules
 	}
 	var names []string
-	for _, s := range f.sources {
+	for _, s := range sources {
 		if m, _ := s.Functions(); m != "" {
 			names = append(names, m)
 		}

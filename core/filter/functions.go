@@ -105,3 +105,8 @@ type Values struct {
 
 // Reset empties v.
 func (v *Values) Reset() { v.True, v.Unknown, v.Raise, v.Failed, v.Poison = 0, 0, 0, 0, 0 }
+
+// FunctionSources is an optional ability of a Compiler: to be several sources, which come and go.
+type FunctionSources interface {
+	FunctionSources() []FunctionSource
+}

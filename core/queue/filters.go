@@ -16,7 +16,7 @@ import (
 	"github.com/weirmq/weir/core/transport"
 )
 
-// FilterSettings is what Filters needs. All fields are set.
+// FilterSettings is what Filters needs. All fields are set, but for those that may be nil.
 type FilterSettings struct {
 	Config   Config
 	Clock    clock.Clock
@@ -25,6 +25,8 @@ type FilterSettings struct {
 	Programs *Programs
 	// Path is RocketMQ's config/consumerFilter.json, and OwnPath our file for what RocketMQ can't compile.
 	Path, OwnPath string
+	// End returns where the commit log ends. It may be nil.
+	End func() message.Position
 }
 
 // Filters is the register of the expressions by which groups filter topics, tags aside. It follows RocketMQ's rules:
@@ -63,6 +65,7 @@ type registered struct {
 	probes  []int32
 	bits    int
 	foreign bool // it came from RocketMQ's file
+	life    generation
 	// prog is counted in by the register. It is nil, and fault says why, when the expression of a file doesn't compile.
 	prog  *program
 	fault error
@@ -119,6 +122,7 @@ func (fs *Filters) Register(ctx context.Context, group string, subs []transport.
 			fs.register(ctx, filterKey{s.Topic, group}, s.Expression, s.Version)
 		}
 	}
+	fs.renewGroup(ctx, group)
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	for topic, f := range fs.groups[group] {
@@ -176,6 +180,7 @@ func (fs *Filters) register(ctx context.Context, k filterKey, e filter.Expressio
 	default:
 		f := &registered{filterKey: k, expr: e, version: version, born: born, prog: prog, dialect: dialectOf(prog)}
 		f.bits, f.probes = fs.bloom.bits, fs.bloom.positions(k.group, k.topic)
+		fs.begin(f, old)
 		fs.putLocked(f)
 		if old != nil {
 			old.prog.release()
@@ -290,6 +295,7 @@ const filtersSaveInterval = 10 * time.Second
 func (fs *Filters) Start() {
 	fs.loop.every(fs.set.Clock, filtersSaveInterval, func() {
 		fs.Clean()
+		fs.renewAll(context.Background(), (*registered).stale)
 		if err := fs.Save(); err != nil {
 			fs.set.Logger.Error("filters stay in memory until they can be saved", "error", err)
 		}

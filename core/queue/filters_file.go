@@ -30,7 +30,7 @@ import (
 // weir/filters.json holds the rest:
 //
 //	{"version":1,"filters":[{"group":"CID_pay","topic":"OrderTopic","type":"SQL92","expression":"...","dialect":"strict",
-//	"client_version":1,"born":1700000000000,"died":0}]}
+//	"client_version":1,"born":1700000000000,"died":0,"generation":{...}}]}
 
 type filtersFile struct {
 	Topics map[string]filtersOfTopic `json:"filterDataByTopic"`
@@ -72,6 +72,8 @@ type ownFilter struct {
 	Version    int64  `json:"client_version"`
 	Born       int64  `json:"born"`
 	Died       int64  `json:"died"`
+	// Generation is there when the expression runs modules.
+	Generation *generation `json:"generation,omitempty"`
 }
 
 // ownVersion is that of weir/filters.json. A file with a higher one isn't read, nor written over.
@@ -123,6 +125,9 @@ func (fs *Filters) restore(ctx context.Context, f *registered) {
 		f.dialect = now
 	} else {
 		f.dialect = now
+	}
+	if f.fault == nil {
+		fs.begin(f, f)
 	}
 	if f.died == 0 {
 		// Nobody knows when its members left. Java says half a minute ago.
@@ -195,6 +200,9 @@ func (fs *Filters) decodeOwn(_ context.Context, data []byte) (list []*registered
 		r := &registered{filterKey: filterKey{x.Topic, x.Group}, expr: filter.Expression{Type: x.Type, Text: x.Expression},
 			dialect: x.Dialect, version: x.Version, born: x.Born, died: x.Died}
 		r.bits, r.probes = fs.bloom.bits, fs.bloom.positions(x.Group, x.Topic)
+		if x.Generation != nil {
+			r.life = *x.Generation
+		}
 		list = append(list, r)
 	}
 	return list, nil
@@ -226,8 +234,12 @@ func (fs *Filters) write(list []*registered) error {
 	java, own := filtersFile{Topics: map[string]filtersOfTopic{}}, ownFile{Version: ownVersion, Filters: []ownFilter{}}
 	for _, r := range list {
 		if !r.portable() {
-			own.Filters = append(own.Filters, ownFilter{Group: r.group, Topic: r.topic, Type: r.expr.Type, Expression: r.expr.Text,
-				Dialect: r.dialect, Version: r.version, Born: r.born, Died: r.died})
+			x := ownFilter{Group: r.group, Topic: r.topic, Type: r.expr.Type, Expression: r.expr.Text,
+				Dialect: r.dialect, Version: r.version, Born: r.born, Died: r.died}
+			if r.life.Number > 0 {
+				x.Generation = &r.life
+			}
+			own.Filters = append(own.Filters, x)
 			continue
 		}
 		t, ok := java.Topics[r.topic]

@@ -93,8 +93,9 @@ func (p *Pulls) hold(r *transport.Pull, prog *program) bool {
 	list.holders = append(list.holders, h)
 	s.mu.Unlock()
 
-	// r is not ours any more. A message that arrived between the read and the registration woke nobody: look again.
-	if _, high, _ := p.set.Log.Bounds(q); high > wanted && w.take(s, q, h) {
+	// r is not ours any more. A message that arrived between the read and the registration woke nobody, and neither did a
+	// program that became stale: look again.
+	if _, high, _ := p.set.Log.Bounds(q); (high > wanted || prog.stale()) && w.take(s, q, h) {
 		p.answerHeld(h)
 	}
 	return true

@@ -91,7 +91,7 @@ func (t *liveTopic) find(key filter.Key) *liveProgram {
 
 // touch makes prog, which the caller has counted in, live for a topic, or keeps it so. Programs of one key count as one.
 func (l *live) touch(topic string, prog *program, now time.Time) {
-	if !prog.keepable() {
+	if !prog.keepable() || prog.stale() {
 		return
 	}
 	if lp := l.of(topic).find(prog.key); lp != nil {
@@ -115,7 +115,7 @@ func (l *live) touch(topic string, prog *program, now time.Time) {
 	l.topics.Store(topic, newLiveTopic(append(programs, lp)))
 }
 
-// sweep lets go of the programs that nobody has touched since a moment, and of those whose verdicts may not be kept any
+// sweep lets go of the programs that nobody has touched since a moment, of the stale ones, and of those whose verdicts may not be kept any
 // more: it returns the keys of these.
 func (l *live) sweep(before time.Time) (impure []filter.Key) {
 	var dropped []*liveProgram
@@ -126,7 +126,7 @@ func (l *live) sweep(before time.Time) (impure []filter.Key) {
 		for _, lp := range list {
 			if !lp.prog.keepable() {
 				impure = append(impure, lp.prog.key)
-			} else if lp.seen.Load() >= before.UnixNano() {
+			} else if !lp.prog.stale() && lp.seen.Load() >= before.UnixNano() {
 				kept = append(kept, lp)
 				continue
 			}

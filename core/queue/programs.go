@@ -18,6 +18,7 @@ import (
 type program struct {
 	filter.Program
 	index filter.IndexMatcher // nil when the program can't judge by index entries
+	renew filter.Renewable    // nil when its expression always means this program
 	needs filter.Needs
 	key   filter.Key
 	kept  bool // its verdicts are worth keeping, while it is pure
@@ -129,6 +130,7 @@ func (ps *Programs) wrap(e filter.Expression, c filter.Program) *program {
 	p := &program{Program: c, needs: c.Needs(), key: c.Key(), log: ps.log}
 	p.kept = !isTag(e.Type) && p.needs.Record && p.key != filter.Key{}
 	p.index, _ = c.(filter.IndexMatcher)
+	p.renew, _ = c.(filter.Renewable)
 	p.refs.Store(1)
 	return p
 }
@@ -136,13 +138,21 @@ func (ps *Programs) wrap(e filter.Expression, c filter.Program) *program {
 // cached returns the program of e if it is in the list.
 func (ps *Programs) cached(e filter.Expression) *program {
 	ps.mu.Lock()
-	defer ps.mu.Unlock()
 	el, ok := ps.byText[e]
 	if !ok {
+		ps.mu.Unlock()
 		return nil
 	}
-	ps.recent.MoveToFront(el)
 	p := el.Value.(*cachedProgram).prog
+	if p.stale() {
+		ps.recent.Remove(el)
+		delete(ps.byText, e)
+		ps.mu.Unlock()
+		p.release()
+		return nil
+	}
+	defer ps.mu.Unlock()
+	ps.recent.MoveToFront(el)
 	p.refs.Add(1) // the list's own count keeps it above 0
 	return p
 }

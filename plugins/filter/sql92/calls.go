@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math/bits"
+	"slices"
 	"sync"
 
 	"github.com/weirmq/weir/core/filter"
@@ -31,6 +32,8 @@ var (
 	_ filter.Program       = (*callProgram)(nil)
 	_ filter.FailurePolicy = (*callProgram)(nil)
 	_ filter.Explainer     = (*callProgram)(nil)
+	_ filter.Renewable     = (*callProgram)(nil)
+	_ filter.Modular       = (*callProgram)(nil)
 )
 
 // callColumn is a call: its function and where the arguments come from.
@@ -111,6 +114,32 @@ func (p *callProgram) Pure() bool {
 		}
 	}
 	return true
+}
+
+// Stale says that the name of a function or its module has come to mean another one.
+func (p *callProgram) Stale() bool {
+	for _, f := range p.functions {
+		if r, ok := f.(filter.Renewable); ok && r.Stale() {
+			return true
+		}
+	}
+	return false
+}
+
+// ModuleRefs lists the modules of all functions, each once.
+func (p *callProgram) ModuleRefs() (list []filter.ModuleRef) {
+	for _, f := range p.functions {
+		m, ok := f.(filter.Modular)
+		if !ok {
+			continue
+		}
+		for _, ref := range m.ModuleRefs() {
+			if !slices.Contains(list, ref) {
+				list = append(list, ref)
+			}
+		}
+	}
+	return list
 }
 
 // Close closes the functions.

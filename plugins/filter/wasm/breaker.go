@@ -42,6 +42,13 @@ func (b *breaker) allow(now time.Time) bool {
 	return true
 }
 
+// isOpen says whether the module isn't called.
+func (b *breaker) isOpen() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.open
+}
+
 // abandoned says that a caller who was let through didn't call after all.
 func (b *breaker) abandoned() {
 	b.mu.Lock()

@@ -13,26 +13,34 @@ import (
 	"github.com/weirmq/weir/core/plugin"
 )
 
-// compiler serves the expressions that name one declared module.
-type compiler struct {
+// maker makes programs of modules.
+type maker struct {
 	set     plugin.Settings
 	cfg     *Config
 	permits chan struct{}
+}
 
-	mu     sync.Mutex // guards all below
-	module *module    // nil unless running
-	report *reporter
+// compiler serves the expressions that name one declared module.
+type compiler struct {
+	maker
+	names *names
+	renew func() // nil when nobody asks
+
+	reloading sync.Mutex // held while the module is loaded again, before mu
+	mu        sync.Mutex // guards all below
+	module    *module    // nil unless running
+	report    *reporter
 }
 
 var (
 	_ filter.Compiler       = (*compiler)(nil)
 	_ filter.Sharer         = (*compiler)(nil)
 	_ filter.FunctionSource = (*compiler)(nil)
+	_ filter.ModuleHost     = (*compiler)(nil)
+	_ filter.Renewer        = (*compiler)(nil)
 )
 
-func newCompiler(set plugin.Settings, cfg *Config, permits chan struct{}) *compiler {
-	return &compiler{set: set, cfg: cfg, permits: permits}
-}
+func newCompiler(m maker, names *names) *compiler { return &compiler{maker: m, names: names} }
 
 // ExpressionTypes returns WASM.
 func (c *compiler) ExpressionTypes() []string { return []string{TypeWASM} }
@@ -52,6 +60,7 @@ func (c *compiler) Start(ctx context.Context, _ plugin.Host) error {
 		m.engine.close(ctx)
 		return fmt.Errorf("load WASM module %s from %q: %w", c.set.ID, c.cfg.Path, err)
 	}
+	c.names.reserve(m.name)
 	c.mu.Lock()
 	c.module, c.report = m, r
 	c.mu.Unlock()
@@ -67,9 +76,20 @@ func (c *compiler) Stop(ctx context.Context) error {
 	c.module = nil
 	c.mu.Unlock()
 	if m != nil {
+		c.names.free(m.name)
 		m.engine.close(ctx)
 	}
 	return nil
+}
+
+// take returns the running module, counted in, nil when there is none.
+func (c *compiler) take() (*module, *reporter) {
+	for {
+		m, r := c.running()
+		if m == nil || m.life.retain() {
+			return m, r
+		}
+	}
 }
 
 func (c *compiler) running() (*module, *reporter) {
@@ -134,10 +154,11 @@ func (c *compiler) Compile(ctx context.Context, e filter.Expression) (filter.Pro
 	if e.Type != TypeWASM {
 		return nil, fmt.Errorf("compile %s expression: the wasm filter only knows %s", e.Type, TypeWASM)
 	}
-	m, r := c.running()
+	m, r := c.take()
 	if m == nil {
 		return nil, fmt.Errorf("compile WASM expression: %w", ErrStopped)
 	}
+	defer m.life.release()
 	ref, err := parseReference(e.Text)
 	if err == nil && !m.is(ref.name) {
 		err = fault(ErrUnknownModule, "%q; declared is %s", printable([]byte(ref.name), 100), m.name)
@@ -152,6 +173,7 @@ func (c *compiler) Compile(ctx context.Context, e filter.Expression) (filter.Pro
 	if err != nil {
 		return nil, fmt.Errorf("compile WASM expression: module %s: %w", m.name, err)
 	}
+	p.renewed = c.replaced(m)
 	return p, nil
 }
 
@@ -168,7 +190,7 @@ func (m *module) checkVersion(want string) error {
 var errNoFilter = errors.New("the module is no filter; it has only functions, which SQL92 expressions call")
 
 // program makes a program and starts its first instance, which tells the slots.
-func (c *compiler) program(ctx context.Context, m *module, r *reporter, layers ...map[string]string) (*program, error) {
+func (c *maker) program(ctx context.Context, m *module, r *reporter, layers ...map[string]string) (*program, error) {
 	if !m.manifest.filters() {
 		return nil, errNoFilter
 	}
@@ -183,7 +205,7 @@ func (c *compiler) program(ctx context.Context, m *module, r *reporter, layers .
 }
 
 // newProgram makes the program of a module, which may have functions only.
-func (c *compiler) newProgram(ctx context.Context, m *module, r *reporter, layers ...map[string]string) (*program, error) {
+func (c *maker) newProgram(ctx context.Context, m *module, r *reporter, layers ...map[string]string) (*program, error) {
 	values, err := settle(m.manifest, layers...)
 	if err != nil {
 		return nil, err
@@ -201,5 +223,7 @@ func (c *compiler) newProgram(ctx context.Context, m *module, r *reporter, layer
 	r.started()
 	p.layout = in.layout
 	p.give(in, true)
+	m.life.retain() // the caller's count keeps it above 0
+	m.life.join(p)
 	return p, nil
 }

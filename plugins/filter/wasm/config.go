@@ -10,7 +10,7 @@ import (
 )
 
 // Config is a `filters: wasm/NAME:` section of broker.yaml. Each declares one module, which expressions of type WASM call
-// by NAME.
+// by NAME. The one section without a name and a path, `filters: wasm:`, is for modules that are pushed to the running broker.
 type Config struct {
 	// Path is the module's file.
 	Path string `yaml:"path"`
@@ -33,6 +33,22 @@ type Config struct {
 	OnOpen string `yaml:"on_open" choices:"hold,pass,drop"`
 	// Limits bound what the module may use.
 	Limits Limits `yaml:"limits"`
+	// Push is for the section without a name: whether modules may be pushed to the running broker (weir plugin push), and
+	// how many.
+	Push Push `yaml:"push"`
+}
+
+// Push says whether modules may be pushed, and bounds them.
+type Push struct {
+	// Enabled lets callers who may deploy push, roll back and remove modules. Off, those that are there stay in use. With
+	// auth open everybody who reaches the broker may. Default false.
+	Enabled bool `yaml:"enabled"`
+	// Modules is how many modules there may be. Default 64.
+	Modules int `yaml:"modules"`
+	// Versions is how many versions are kept of each. The oldest that isn't in use makes room for a new one. Default 10.
+	Versions int `yaml:"versions"`
+	// Size is how much all versions of all modules may take on the disk. Default 256MiB.
+	Size plugin.Size `yaml:"size"`
 }
 
 // Limits bound what a module may use.
@@ -62,6 +78,10 @@ const (
 	fuelPerCallMax = 1 << 40
 	memoryMax      = 64 * plugin.MiB
 	sizeMax        = 64 * plugin.MiB
+
+	pushModulesMax  = 1000
+	pushVersionsMax = 1000
+	pushSizeMax     = 64 * plugin.GiB
 )
 
 // Validate returns what is wrong, all together.
@@ -81,6 +101,15 @@ func (c *Config) Validate() error {
 	}
 	if _, ok := failureActions[c.OnOpen]; !ok {
 		bad("on_open", "want hold, pass or drop")
+	}
+	if c.Push.Modules < 1 || c.Push.Modules > pushModulesMax {
+		bad("push.modules", "want 1 to %d", pushModulesMax)
+	}
+	if c.Push.Versions < 2 || c.Push.Versions > pushVersionsMax {
+		bad("push.versions", "want 2 to %d", pushVersionsMax)
+	}
+	if c.Push.Size < 1 || c.Push.Size > pushSizeMax {
+		bad("push.size", "want 1B to %s", pushSizeMax)
 	}
 	l := &c.Limits
 	if l.Size < 8 || l.Size > sizeMax {
@@ -118,6 +147,7 @@ func defaultConfig() *Config {
 		Isolation: isolationShared, OnPoison: "drop", OnOpen: "hold",
 		Limits: Limits{Size: 8 * plugin.MiB, Memory: 8 * plugin.MiB, FuelPerRecord: 20_000, FuelPerCall: 5_000_000,
 			FuelAtStart: 20_000_000, Records: 256},
+		Push: Push{Modules: 64, Versions: 10, Size: 256 * plugin.MiB},
 	}
 }
 

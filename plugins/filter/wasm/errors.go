@@ -52,6 +52,10 @@ var (
 	ErrSlots = errors.New("two instances of the module asked for different properties")
 	// ErrOpen says that the circuit breaker is open and the module isn't called.
 	ErrOpen = errors.New("the module failed too often and isn't called for a while")
+	// ErrDisabled says that an operator has disabled the module.
+	ErrDisabled = errors.New("the module is disabled")
+	// ErrRemoved says that an operator has removed the module although it was in use.
+	ErrRemoved = errors.New("the module has been removed")
 	// ErrStopped says that the filter has been stopped.
 	ErrStopped = errors.New("the filter isn't running")
 )

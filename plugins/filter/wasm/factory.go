@@ -13,15 +13,21 @@ const Type plugin.Type = "wasm"
 // TypeWASM is the expression type that the plugin serves.
 const TypeWASM = "WASM"
 
+var (
+	errPushPlace    = plugin.Invalid("push.enabled", "modules are pushed to the instance without a name and a path: filters.wasm")
+	errPushedConfig = plugin.Invalid("config", "sha256 and config are for a declared module: give it a name (filters.wasm/NAME) and a path")
+)
+
 // Factory makes filters of WebAssembly modules. The modules of one factory share the right to run: see permitsFor.
 type Factory struct {
 	permits chan struct{}
+	names   *names
 }
 
 var _ filter.Factory = (*Factory)(nil)
 
 // NewFactory returns a factory.
-func NewFactory() *Factory { return &Factory{permits: permits()} }
+func NewFactory() *Factory { return &Factory{permits: permits(), names: newNames()} }
 
 // Type returns the name in broker.yaml.
 func (*Factory) Type() plugin.Type { return Type }
@@ -32,7 +38,8 @@ func (*Factory) DefaultConfig() any { return defaultConfig() }
 // Stability says that the ABI is settled and the plugin is young.
 func (*Factory) Stability() plugin.Stability { return plugin.Beta }
 
-// NewCompiler makes a compiler for one module. It reads nothing yet.
+// NewCompiler makes a compiler for one declared module or, for the instance without a name and a path, one for the modules
+// that are pushed. It reads nothing yet.
 func (f *Factory) NewCompiler(set plugin.Settings, cfg any) (filter.Compiler, error) {
 	c, ok := cfg.(*Config)
 	if !ok {
@@ -41,5 +48,15 @@ func (f *Factory) NewCompiler(set plugin.Settings, cfg any) (filter.Compiler, er
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return newCompiler(set, c, f.permits), nil
+	m := maker{set, c, f.permits}
+	if set.ID.Name != "" || c.Path != "" {
+		if c.Push.Enabled {
+			return nil, errPushPlace
+		}
+		return newCompiler(m, f.names), nil
+	}
+	if c.SHA256 != "" || len(c.Config) > 0 {
+		return nil, errPushedConfig
+	}
+	return newStore(m, f.names), nil
 }

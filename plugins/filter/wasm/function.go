@@ -23,7 +23,7 @@ type function struct {
 var _ filter.Function = (*function)(nil)
 
 // newFunction makes a function and starts the program's first instance.
-func (c *compiler) newFunction(ctx context.Context, m *module, r *reporter, about *Function) (*function, error) {
+func (c *maker) newFunction(ctx context.Context, m *module, r *reporter, about *Function) (*function, error) {
 	p, err := c.newProgram(ctx, m, r, c.cfg.Config)
 	if err != nil {
 		return nil, err
@@ -57,9 +57,9 @@ func (f *function) Call(ctx context.Context, c *filter.Call, r *filter.Values) e
 	if want == 0 {
 		return nil
 	}
-	if !f.breaker.allow(f.clock.Now()) {
+	if err := f.closedFor(); err != nil {
 		r.Failed |= want
-		f.remember(ErrOpen)
+		f.remember(err)
 		return nil
 	}
 	if err := f.acquire(ctx); err != nil {
@@ -109,10 +109,10 @@ func (f *function) callAll(c *filter.Call, order []int, r *filter.Values) {
 			order = order[n:]
 			continue
 		}
-		f.report.failed(err)
+		f.countFailed(err)
 		f.isolateCall(c, order, r, err)
 		if f.breaker.failed(f.clock.Now()) {
-			f.report.opened(err)
+			f.countOpened(err)
 		}
 		return
 	}
@@ -150,6 +150,7 @@ func (f *function) isolateCall(c *filter.Call, order []int, r *filter.Values, ca
 	if judged || f.sound.Load() {
 		f.sound.Store(judged)
 		r.Poison |= alone
+		f.module.figures.poison.Add(int64(bits.OnesCount64(alone)))
 	}
 }
 
@@ -160,7 +161,7 @@ func (f *function) invoke(c *filter.Call, order []int, r *filter.Values, fresh b
 		return 0, err
 	}
 	n, err := in.invoke(f, c, order, r)
-	f.report.called(in, n)
+	f.countCall(in, n)
 	f.give(in, err == nil)
 	return n, err
 }
@@ -182,8 +183,7 @@ func (f *function) probeCall(c *filter.Call, order []int, r *filter.Values) {
 	}
 	for _, i := range order {
 		if r.True>>i&1 != again.True>>i&1 || r.Unknown>>i&1 != again.Unknown>>i&1 || r.Raise>>i&1 != again.Raise>>i&1 || r.Numbers[i] != again.Numbers[i] {
-			f.demoted.Add(1)
-			f.report.demoted()
+			f.demote()
 			return
 		}
 	}
@@ -397,10 +397,21 @@ func (c *compiler) Functions() (string, []string) {
 
 // Function makes the function of a name.
 func (c *compiler) Function(ctx context.Context, name string) (filter.Function, error) {
-	m, r := c.running()
+	m, r := c.take()
 	if m == nil {
 		return nil, ErrStopped
 	}
+	defer m.life.release()
+	f, err := c.functionOf(ctx, m, r, name)
+	if err != nil {
+		return nil, err
+	}
+	f.renewed = c.replaced(m)
+	return f, nil
+}
+
+// functionOf makes a module's function by its name.
+func (c *maker) functionOf(ctx context.Context, m *module, r *reporter, name string) (*function, error) {
 	i := slices.IndexFunc(m.manifest.Functions, func(f Function) bool { return f.Name == name })
 	if i < 0 {
 		return nil, fault(ErrUnknownFunction, "%q; the module %s has %s", printable([]byte(name), 100), m.name, functionNames(m))

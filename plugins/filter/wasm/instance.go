@@ -83,6 +83,7 @@ func (p *program) start() (*instance, error) {
 		return nil, fault(ErrStart, "%s", firstLine(err))
 	}
 	in.attach(mod)
+	p.module.figures.instances.Add(1)
 	if err := in.prepare(p); err != nil {
 		in.close()
 		return nil, fmt.Errorf("%w: %w", ErrStart, err)
@@ -294,7 +295,9 @@ func (in *instance) worn() bool {
 }
 
 func (in *instance) close() {
-	if in.mod != nil {
-		_ = in.mod.Close(in.ctx)
+	if in.mod == nil {
+		return
 	}
+	_ = in.mod.Close(in.ctx)
+	in.owner.module.figures.instances.Add(-1)
 }

@@ -38,7 +38,8 @@ func (p *program) isolate(b *filter.Batch, s *scratch, order []int, v *filter.Ve
 	p.sound.Store(x.judged)
 	for _, i := range x.alone {
 		filter.SetBit(v.Poison, i)
-		p.report.poison(b, s, i, cause)
+		p.module.figures.poison.Add(1)
+		p.report.poison(p.module.number, b, s, i, cause)
 	}
 }
 
@@ -81,8 +82,7 @@ func (p *program) probe(b *filter.Batch, s *scratch, order []int, v *filter.Verd
 		return
 	}
 	if !p.agrees(b, s, order, v) {
-		p.demoted.Add(1)
-		p.report.demoted()
+		p.demote()
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/weirmq/weir/plugins/internal/wasmbin"
 )
 
-// module is a checked, metered and compiled module. It is immutable.
+// module is a checked, metered and compiled module. Its figures and its life change, the rest is immutable.
 type module struct {
 	name     string // that expressions use
 	hash     [sha256.Size]byte
@@ -31,6 +31,11 @@ type module struct {
 	impure    bool // the import now_ms
 	hasInit   bool
 	hasError  bool
+
+	size    int64 // of the file
+	number  int   // of a pushed module's version
+	figures figures
+	life    life
 }
 
 // stackUnits bounds the nesting of a guest's calls: frames of 8 MiB as the fuel pass estimates them.
@@ -194,6 +199,11 @@ func load(ctx context.Context, name string, cfg *Config, set plugin.Settings) (*
 	if err != nil {
 		return nil, err
 	}
+	return loadBinary(ctx, name, bin, cfg, set)
+}
+
+// loadBinary checks and compiles a module. The caller is its first user.
+func loadBinary(ctx context.Context, name string, bin []byte, cfg *Config, set plugin.Settings) (*module, error) {
 	c, err := check(bin, cfg)
 	if err != nil {
 		return nil, err
@@ -207,11 +217,14 @@ func load(ctx context.Context, name string, cfg *Config, set plugin.Settings) (*
 	}
 	_, hasInit := c.parsed.Export("mqf_init")
 	_, hasError := c.parsed.Export("mqf_error")
-	return &module{
+	m := &module{
 		name: name, hash: c.hash, manifest: c.manifest, pages: c.pages, compiled: compiled, engine: e,
 		wholeBody: importsName(c.parsed, hostModule, "body"),
 		anyProp:   importsName(c.parsed, hostModule, "prop") || c.manifest.has("raw_props"),
 		impure:    c.manifest.Purity != "pure",
-		hasInit:   hasInit, hasError: hasError,
-	}, nil
+		hasInit:   hasInit, hasError: hasError, size: int64(len(bin)),
+	}
+	m.life.refs.Store(1)
+	m.life.end = func() { e.close(context.Background()) }
+	return m, nil
 }

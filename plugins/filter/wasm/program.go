@@ -28,16 +28,22 @@ type program struct {
 	warnings []string
 	scratch  sync.Pool // of *scratch
 	calls    atomic.Int64
+	closed   atomic.Bool
 	sound    atomic.Bool // it has judged a message since it last judged none of a batch
 	// demoted counts the purity epochs: how often the probe has found the module to be impure.
 	demoted atomic.Int32
 	fault   atomic.Pointer[error]
+	// renewed says whether the expression means another program by now; nil when it never will.
+	renewed func() bool
+	beside  *shadow // nil without
 }
 
 var (
 	_ filter.Program       = (*program)(nil)
 	_ filter.Explainer     = (*program)(nil)
 	_ filter.FailurePolicy = (*program)(nil)
+	_ filter.Renewable     = (*program)(nil)
+	_ filter.Modular       = (*program)(nil)
 )
 
 // scratch is what one Match needs.
@@ -97,10 +103,30 @@ func (p *program) Fault() error {
 	return nil
 }
 
-// Close ends all instances.
+// Close ends all instances, and the module if nobody else uses it.
 func (p *program) Close() error {
+	if !p.closed.CompareAndSwap(false, true) {
+		return nil
+	}
 	p.pool.close()
+	p.module.life.leave(p)
+	p.module.life.release()
+	if p.beside != nil {
+		return p.beside.Close()
+	}
 	return nil
+}
+
+// Stale says whether the expression means another program by now.
+func (p *program) Stale() bool { return p.renewed != nil && p.renewed() }
+
+// ModuleRefs names the module, and the one that judges beside it.
+func (p *program) ModuleRefs() []filter.ModuleRef {
+	refs := []filter.ModuleRef{p.module.ref()}
+	if p.beside != nil {
+		refs = append(refs, p.beside.module.ref())
+	}
+	return refs
 }
 
 // fuelFor returns the fuel of a call with n messages.
@@ -129,9 +155,28 @@ func (p *program) acquire(ctx context.Context) error {
 
 func (p *program) release() { <-p.permits }
 
+// closedFor says why the module may not be called now: it is turned off, or the breaker is open.
+func (p *program) closedFor() error {
+	if off := p.module.life.off.Load(); off != nil {
+		return *off
+	}
+	if !p.breaker.allow(p.clock.Now()) {
+		return ErrOpen
+	}
+	return nil
+}
+
 // Match judges b in calls of at most Limits.Records messages. A failure of the module is no error: the messages that it
 // concerns are undecided, and Fault tells why.
 func (p *program) Match(ctx context.Context, b *filter.Batch, v *filter.Verdicts) error {
+	err := p.matchAlone(ctx, b, v)
+	if p.beside != nil && err == nil {
+		p.beside.compare(ctx, b, v)
+	}
+	return err
+}
+
+func (p *program) matchAlone(ctx context.Context, b *filter.Batch, v *filter.Verdicts) error {
 	s, _ := p.scratch.Get().(*scratch)
 	if s == nil {
 		s = &scratch{}
@@ -142,8 +187,8 @@ func (p *program) Match(ctx context.Context, b *filter.Batch, v *filter.Verdicts
 	if len(s.order) == 0 {
 		return nil
 	}
-	if !p.breaker.allow(p.clock.Now()) {
-		p.undecided(ErrOpen, s.order, v)
+	if err := p.closedFor(); err != nil {
+		p.undecided(err, s.order, v)
 		return nil
 	}
 	if err := p.acquire(ctx); err != nil {
@@ -189,11 +234,11 @@ func (p *program) matchAll(b *filter.Batch, s *scratch, v *filter.Verdicts) {
 			order = order[n:]
 			continue
 		}
-		p.report.failed(err)
+		p.countFailed(err)
 		p.isolate(b, s, part, v, err) // of a trial too: what stands in front of the queue may be poison
 		order = order[len(part):]
 		if p.breaker.failed(p.clock.Now()) {
-			p.report.opened(err)
+			p.countOpened(err)
 			p.undecided(err, order, v)
 			return
 		}
@@ -207,7 +252,7 @@ func (p *program) judge(b *filter.Batch, s *scratch, order []int, v *filter.Verd
 		return 0, err
 	}
 	n, err := in.judge(b, s, order, v)
-	p.report.called(in, n)
+	p.countCall(in, n)
 	p.give(in, err == nil)
 	return n, err
 }

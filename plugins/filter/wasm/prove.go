@@ -13,7 +13,7 @@ import (
 
 // prove runs the tests of a module's manifest. Tests with equal settings are judged in one batch, so that a module that
 // only judges the first message right is found out.
-func (c *compiler) prove(ctx context.Context, m *module, r *reporter) error {
+func (c *maker) prove(ctx context.Context, m *module, r *reporter) error {
 	tests := m.manifest.Tests
 	if !m.manifest.filters() {
 		return nil
@@ -40,7 +40,7 @@ func (c *compiler) prove(ctx context.Context, m *module, r *reporter) error {
 }
 
 // proveStart starts a module without tests, if what it is configured with is complete. Subscriptions may add what isn't.
-func (c *compiler) proveStart(ctx context.Context, m *module, r *reporter) error {
+func (c *maker) proveStart(ctx context.Context, m *module, r *reporter) error {
 	p, err := c.program(ctx, m, r, c.cfg.Config)
 	if errors.Is(err, ErrConfig) && len(c.cfg.Config) == 0 {
 		return nil
@@ -51,7 +51,7 @@ func (c *compiler) proveStart(ctx context.Context, m *module, r *reporter) error
 	return p.Close()
 }
 
-func (c *compiler) proveGroup(ctx context.Context, m *module, r *reporter, tests []Test) error {
+func (c *maker) proveGroup(ctx context.Context, m *module, r *reporter, tests []Test) error {
 	p, err := c.program(ctx, m, r, tests[0].Config)
 	if err != nil {
 		return fault(ErrTest, "with %v: %s", tests[0].Config, err)

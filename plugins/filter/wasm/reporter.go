@@ -2,6 +2,7 @@ package wasm
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"regexp"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/weirmq/weir/core/clock"
 	"github.com/weirmq/weir/core/filter"
+	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/plugin"
 )
 
@@ -32,11 +34,15 @@ type reporter struct {
 	opens    metric.Int64Counter
 	guest    metric.Int64Counter
 
+	differences metric.Int64Counter
+	journal     journal
+
 	mu      sync.Mutex // guards all below
 	names   []string   // metrics that guests have registered
 	options [][]metric.AddOption
 	lines   budget // of guests' log lines
 	faults  budget // of log lines about failures
+	unlike  budget // of lines about what a shadow judges differently
 }
 
 // budget bounds log lines: so many in each second.
@@ -68,7 +74,7 @@ const (
 
 func newReporter(set plugin.Settings, name string) (*reporter, error) {
 	r := &reporter{log: set.Logger.With("module", name), clock: set.Clock, name: name,
-		lines: budget{most: guestLines}, faults: budget{most: faultLines}}
+		lines: budget{most: guestLines}, faults: budget{most: faultLines}, unlike: budget{most: faultLines}}
 	r.attrs = []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(attribute.String("module", name)))}
 	m := set.MeterProvider.Meter("github.com/weirmq/weir/plugins/filter/wasm")
 	var err error
@@ -86,6 +92,7 @@ func newReporter(set plugin.Settings, name string) (*reporter, error) {
 	r.made = counter("instances", "instances that were started")
 	r.opens = counter("breaker_opens", "how often the circuit breaker has opened")
 	r.guest = counter("guest", "what modules count themselves")
+	r.differences = counter("shadow_differences", "messages that a version in shadow mode judges differently")
 	return r, err
 }
 
@@ -94,7 +101,7 @@ func (r *reporter) called(in *instance, n int) {
 	ctx := context.Background()
 	r.calls.Add(ctx, 1, r.attrs...)
 	r.records.Add(ctx, int64(n), r.attrs...)
-	r.fuel.Add(ctx, in.given-max(0, int64(in.fuel.Get())), r.attrs...)
+	r.fuel.Add(ctx, in.used(), r.attrs...)
 	for i, n := range in.metrics {
 		if n == 0 {
 			continue
@@ -115,34 +122,50 @@ func (r *reporter) called(in *instance, n int) {
 
 func (r *reporter) started() { r.made.Add(context.Background(), 1, r.attrs...) }
 
+// used returns the fuel that the last call has used.
+func (in *instance) used() int64 { return in.given - max(0, int64(in.fuel.Get())) }
+
 // failed counts a failed call. What failed is logged once a second.
-func (r *reporter) failed(err error) {
+func (r *reporter) failed(number int, err error) {
 	r.failures.Add(context.Background(), 1, r.attrs...)
 	r.mu.Lock()
 	ok, unsaid := r.faults.take(r.clock.Now())
 	r.mu.Unlock()
 	if ok {
 		r.log.Warn("a WASM module failed to judge a batch", "error", err, "unsaid", unsaid)
+		r.journal.add(r.clock.Now(), "warn", number, "failed to judge a batch: "+err.Error())
 	}
 }
 
-func (r *reporter) opened(err error) {
+func (r *reporter) opened(number int, err error) {
 	r.opens.Add(context.Background(), 1, r.attrs...)
-	r.log.Error("a WASM module fails all the time; its messages wait", "error", err, "retry_after", breakerOpen)
+	r.log.Error("a WASM module fails all the time and isn't called for a while", "error", err, "retry_after", breakerOpen)
+	r.journal.add(r.clock.Now(), "error", number, "fails all the time and isn't called for a while: "+err.Error())
 }
 
 // poison tells of a message that can't be judged.
-func (r *reporter) poison(b *filter.Batch, s *scratch, i int, err error) {
+func (r *reporter) poison(number int, b *filter.Batch, s *scratch, i int, err error) {
 	r.mu.Lock()
 	ok, unsaid := r.faults.take(r.clock.Now())
 	r.mu.Unlock()
 	if ok {
 		r.log.Warn("a WASM module can't judge a message", "topic", b.Topic, "queue", b.Queue,
-			"offset", s.records[i].QueueOffset(), "error", err, "unsaid", unsaid)
+			"offset", s.records[i].QueueOffset(), "id", offsetID(s.records[i]), "error", err, "unsaid", unsaid)
+		r.journal.add(r.clock.Now(), "warn", number, "can't judge "+where(b, i)+": "+err.Error())
 	}
 }
 
-func (r *reporter) demoted() {
+// where says which message of a batch is meant.
+func where(b *filter.Batch, i int) string {
+	rec, _, err := message.ViewRecord(b.Records[i])
+	if err != nil {
+		return fmt.Sprintf("a message of %s, queue %d", b.Topic, b.Queue)
+	}
+	return fmt.Sprintf("message %s of %s, queue %d, offset %d", offsetID(rec), b.Topic, b.Queue, rec.QueueOffset())
+}
+
+func (r *reporter) demoted(number int) {
+	r.journal.add(r.clock.Now(), "error", number, "judged the same messages differently although it says that it is pure; its verdicts aren't kept any more")
 	r.log.Error("a WASM module says that it is pure, but judged the same messages differently; its verdicts aren't kept any more")
 }
 
@@ -155,15 +178,16 @@ func (p *program) guestLog(level int32, text string) {
 	if !ok {
 		return
 	}
-	l := slog.LevelInfo
+	l, word := slog.LevelInfo, "info"
 	switch {
 	case level < 0:
-		l = slog.LevelDebug
+		l, word = slog.LevelDebug, "debug"
 	case level == 1:
-		l = slog.LevelWarn
+		l, word = slog.LevelWarn, "warn"
 	case level > 1:
-		l = slog.LevelError
+		l, word = slog.LevelError, "error"
 	}
+	r.journal.add(r.clock.Now(), word, p.module.number, text)
 	r.log.Log(context.Background(), l, "a WASM module says", "text", printable([]byte(text), logMax), "unsaid", unsaid)
 }
 
@@ -187,4 +211,9 @@ func (p *program) metric(name string) (id int, ok bool) {
 	r.options = append(r.options, []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(
 		attribute.String("module", r.name), attribute.String("counter", name)))})
 	return len(r.names) - 1, true
+}
+
+// offsetID is the id by which the message can be looked up.
+func offsetID(r message.Record) string {
+	return string(message.AppendOffsetID(nil, r.StoreHost(), r.Position()))
 }

@@ -30,20 +30,15 @@ func (c *compiler) ServesFilter(reference string) bool {
 
 // Filter makes a function of the module with settings.
 func (c *compiler) Filter(ctx context.Context, reference string, settings map[string]string) (filter.Function, error) {
-	ref, err := parseReference(reference)
+	ref, settings, err := parseWhole(reference, settings)
 	if err != nil {
 		return nil, err
 	}
-	if len(ref.settings) > 0 && len(settings) > 0 {
-		return nil, fault(ErrConfig, "settings stand behind the name and in the second argument; put all in one place")
-	}
-	if settings == nil {
-		settings = ref.settings
-	}
-	m, r := c.running()
+	m, r := c.take()
 	if m == nil {
 		return nil, ErrStopped
 	}
+	defer m.life.release()
 	if err := m.checkVersion(ref.version); err != nil {
 		return nil, err
 	}
@@ -51,7 +46,23 @@ func (c *compiler) Filter(ctx context.Context, reference string, settings map[st
 	if err != nil {
 		return nil, fmt.Errorf("module %s: %w", m.name, err)
 	}
+	p.renewed = c.replaced(m)
 	return &whole{program: p}, nil
+}
+
+// parseWhole takes the reference to a whole module apart. Its settings stand in one of two places.
+func parseWhole(text string, settings map[string]string) (reference, map[string]string, error) {
+	ref, err := parseReference(text)
+	if err != nil {
+		return ref, nil, err
+	}
+	if len(ref.settings) > 0 && len(settings) > 0 {
+		return ref, nil, fault(ErrConfig, "settings stand behind the name and in the second argument; put all in one place")
+	}
+	if settings == nil {
+		settings = ref.settings
+	}
+	return ref, settings, nil
 }
 
 func (w *whole) Name() string                  { return "filter" }
