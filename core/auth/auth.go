@@ -71,6 +71,7 @@ const (
 	Describe         // list and describe topics, groups, clients, the broker
 	Alter            // create, change and delete topics, groups, offsets of others, the broker's settings
 	Register         // take part as a broker: register with this name server, replicate
+	Deploy           // push, change and remove modules of filters
 )
 
 // String returns the action's name.
@@ -88,6 +89,8 @@ func (a Action) String() string {
 		return "alter"
 	case Register:
 		return "register"
+	case Deploy:
+		return "deploy"
 	}
 	return "none"
 }
@@ -102,6 +105,7 @@ const (
 	Group        // a producer or consumer group, by its name
 	Broker       // this broker as a whole; no name
 	Cluster      // the name server; no name
+	Module       // a module of filters, by its name
 )
 
 // String returns the kind's name.
@@ -115,6 +119,8 @@ func (k Kind) String() string {
 		return "broker"
 	case Cluster:
 		return "cluster"
+	case Module:
+		return "module"
 	}
 	return "none"
 }

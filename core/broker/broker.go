@@ -54,6 +54,7 @@ type Broker struct {
 	stops []stop
 
 	telemetry     *telemetry.Telemetry
+	modules       *modules
 	handler       *handler
 	transports    []transport.Transport
 	nameServer    transport.Transport
@@ -242,6 +243,7 @@ func (b *Broker) startFilters(ctx context.Context) (queue.CompilerMap, error) {
 	served := map[string]plugin.ID{}
 	shared := map[string]sharedCompilers{}
 	calls := &functions{}
+	b.modules = &modules{}
 	for _, in := range b.opts.Config.Filters {
 		f, ok := b.opts.Plugins.Filters.Find(in.ID.Type)
 		if !ok {
@@ -252,6 +254,7 @@ func (b *Broker) startFilters(ctx context.Context) (queue.CompilerMap, error) {
 			return nil, fmt.Errorf("make filter %s: %w", in.ID, err)
 		}
 		calls.join(c)
+		b.modules.join(c)
 		for _, t := range c.ExpressionTypes() {
 			other, taken := served[t]
 			if sharer, ok := c.(filter.Sharer); ok && (!taken || shared[t] != nil) {
@@ -302,6 +305,8 @@ func (b *Broker) startCore(ctx context.Context, g *gate, compilers queue.Compile
 	}
 	b.buildQueues(h, compilers)
 	b.buildProgress(h)
+	h.modules = b.modules
+	h.modules.watch(func() { h.pulls.Renew(context.Background()) })
 	if err := h.offsets.Load(); err != nil {
 		return err
 	}
@@ -352,6 +357,7 @@ func (b *Broker) buildQueues(h *handler, compilers queue.CompilerMap) {
 	h.filters = queue.NewFilters(queue.FilterSettings{
 		Config: qc, Clock: b.opts.Clock, Logger: b.log, FS: b.opts.FS, Programs: h.programs,
 		Path: filepath.Join(cfg.DataDir, "config", "consumerFilter.json"), OwnPath: filepath.Join(cfg.DataDir, "weir", "filters.json"),
+		End: h.store.End,
 	})
 	h.clients = queue.NewClients(queue.ClientSettings{
 		Config: qc, Clock: b.opts.Clock, Logger: b.log, Programs: h.programs, Filters: h.filters, Groups: onDemand{h.groups},

@@ -193,6 +193,8 @@ func (n *node) footprint() string {
 	note("log", end)
 	settings, version, err := h.Broker.Config(ctx, c)
 	note("settings", settings, version, err)
+	modules, err := h.Modules.Modules(ctx, c, "")
+	note("modules", modules, err)
 	producers, err := h.Clients.AllProducers(ctx, c)
 	note("producers", producers, err)
 	online := n.b.handler.clients.Online("intruders")

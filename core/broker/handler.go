@@ -35,6 +35,7 @@ type handler struct {
 	counters     *queue.Counters
 	registration *registration
 	settings     *settings
+	modules      *modules
 	// forgetRoute tells the embedded name server that a topic is gone from this broker.
 	forgetRoute func(topic string)
 
@@ -80,6 +81,6 @@ func (h *handler) giveUpHost() { h.hostOnce.Do(func() { close(h.hostDone) }) }
 func (h *handler) roles() transport.Handlers {
 	return transport.Handlers{
 		Sender: h, Returner: h, Puller: h, Offsets: h, Groups: h, Locker: h, Querier: h,
-		Topics: h, GroupAd: h, Clients: h, Stats: h, Broker: h, Sessions: h,
+		Topics: h, GroupAd: h, Clients: h, Stats: h, Broker: h, Modules: h, Sessions: h,
 	}
 }

@@ -60,6 +60,7 @@ type ModuleStore interface {
 
 // ModulePart is a part of a module on its way to a ModuleStore.
 type ModulePart struct {
+	// Name is that of the module on the broker, which needn't be what the module calls itself.
 	Name string
 	// SHA256 is that of the whole module, in hexadecimal digits; it names the upload.
 	SHA256 string

@@ -82,6 +82,7 @@ type Handlers struct {
 	Clients  ClientAdmin
 	Stats    StatsAdmin
 	Broker   BrokerAdmin
+	Modules  ModuleAdmin
 	Router   Router
 	Registry Registry
 	KV       KVStore

@@ -121,9 +121,12 @@ const (
 	CodeChangeMessageInvisibleTime           int32 = 200053
 )
 
-// CodeName returns Java's name of a request code, or CODE_ and the number.
+// CodeName returns Java's name of a request code, ours of one of ours, or CODE_ and the number.
 func CodeName(code int32) string {
 	if name := requestCodeName(code); name != "" {
+		return name
+	}
+	if name := ownCodeName(code); name != "" {
 		return name
 	}
 	return "CODE_" + strconv.Itoa(int(code))

@@ -47,7 +47,7 @@ type Suite struct {
 }
 
 // Actions are all actions there are.
-var actions = []auth.Action{auth.Publish, auth.Subscribe, auth.Query, auth.Describe, auth.Alter, auth.Register}
+var actions = []auth.Action{auth.Publish, auth.Subscribe, auth.Query, auth.Describe, auth.Alter, auth.Register, auth.Deploy}
 
 // Run checks s.
 func Run(t *testing.T, s Suite) {

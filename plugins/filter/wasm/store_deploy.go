@@ -33,7 +33,7 @@ func (s *store) PushModule(ctx context.Context, p filter.ModulePart) (received i
 	if p.Size < 1 || p.Size > int64(s.cfg.Limits.Size) {
 		return 0, nil, fault(ErrTooLarge, "it has %d bytes; filters.wasm.limits.size allows %s", p.Size, s.cfg.Limits.Size)
 	}
-	if err := s.nameable(p.Name); p.Name != "" && err != nil {
+	if err := s.nameable(p.Name); err != nil {
 		return 0, nil, err
 	}
 	received, bin, err := s.uploads.add(&p, s.set.Clock.Now())
@@ -58,8 +58,8 @@ func (s *store) nameable(name string) error {
 	return nil
 }
 
-// manifestName returns what a module calls itself.
-func manifestName(bin []byte) (string, error) {
+// ModuleName returns what a module's manifest calls it.
+func ModuleName(bin []byte) (string, error) {
 	parsed, err := wasmbin.Parse(bin, bounds())
 	if err != nil {
 		return "", fault(ErrMalformed, "%s", err)
@@ -77,15 +77,6 @@ func manifestName(bin []byte) (string, error) {
 
 // deploy checks, compiles, starts and tests a module, stores it, and publishes it: as the current version, or as a shadow.
 func (s *store) deploy(ctx context.Context, name, hash string, bin []byte, shadow bool) (*filter.ModuleInfo, error) {
-	if name == "" {
-		var err error
-		if name, err = manifestName(bin); err != nil {
-			return nil, err
-		}
-		if err := s.nameable(name); err != nil {
-			return nil, err
-		}
-	}
 	s.deploying.Lock()
 	defer s.deploying.Unlock()
 	now, running := s.current()

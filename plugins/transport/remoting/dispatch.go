@@ -33,6 +33,7 @@ func newRoutes(h *transport.Handlers) map[int32]route {
 	}
 	addClientRoutes(h, add)
 	addAdminRoutes(h, add)
+	addModuleRoutes(h, add)
 	addNameServerRoutes(h, add)
 	return routes
 }
