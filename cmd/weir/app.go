@@ -21,6 +21,7 @@ type app struct {
 
 	format  string     // -o
 	connect connection // how client commands reach a cluster
+	cluster string     // which brokers commands about modules go to; all when empty
 	log     logOptions // how servers log
 }
 
@@ -131,4 +132,12 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// optionalArg wants one argument or none.
+func optionalArg(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usage(fmt.Errorf("%s: %q is one argument too many", cmd.CommandPath(), args[1]))
+	}
+	return nil
 }

@@ -26,11 +26,16 @@ type connection struct {
 // clientCommand gives a command, and those below it, the flags of working with a cluster.
 func (a *app) clientCommand(c *cobra.Command) *cobra.Command {
 	c.GroupID = "client"
+	a.clientFlags(c)
+	return c
+}
+
+// clientFlags gives a command that isn't in the group of clients the same flags.
+func (a *app) clientFlags(c *cobra.Command) {
 	f := c.PersistentFlags()
 	f.StringVarP(&a.connect.nameServers, "nameserver", "n", "",
 		"name servers as `HOST:PORT`, several with commas (default $WEIR_NAMESERVER_ADDRS, $NAMESRV_ADDR, else "+defaultNameServer+")")
 	f.DurationVar(&a.connect.timeout, "timeout", 5*time.Second, "how long to wait for each answer")
-	return c
 }
 
 // addrs lists the name servers to ask.

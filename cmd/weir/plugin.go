@@ -13,6 +13,3 @@ func (a *app) pluginCommand() *cobra.Command {
 
 // pluginAuthorCommands are those that need no broker.
 func (a *app) pluginAuthorCommands() []*cobra.Command { return nil }
-
-// pluginBrokerCommands are those that work with the modules of running brokers.
-func (a *app) pluginBrokerCommands() []*cobra.Command { return nil }

@@ -52,6 +52,9 @@ func (a *app) serve(ctx context.Context, s *source, build func(*config.Config, *
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 
 	first := firstStart(cfg.DataDir)
 	srv, err := build(cfg, log)
@@ -64,15 +67,44 @@ func (a *app) serve(ctx context.Context, s *source, build func(*config.Config, *
 	a.banner(cfg, srv.Addresses(), first)
 	fmt.Fprintf(a.stdout, "ready in %d ms\n", time.Since(began).Milliseconds())
 
-	var fault error
-	select {
-	case sig := <-signals:
-		log.Info("stopping", "signal", sig.String())
-	case fault = <-srv.Done():
-		log.Error("stopping after a fault", "error", fault)
-	case <-ctx.Done():
-	}
+	fault := a.await(ctx, srv, log, signals, hangups)
 	return errors.Join(fault, stop(srv, signals))
+}
+
+// await waits for what ends a server, and returns the fault if it is one. A hang-up ends nothing: it has the modules of
+// filters loaded anew whose files have changed.
+func (a *app) await(ctx context.Context, srv server, log *slog.Logger, signals, hangups <-chan os.Signal) error {
+	for {
+		select {
+		case <-hangups:
+			reload(ctx, srv, log)
+		case sig := <-signals:
+			log.Info("stopping", "signal", sig.String())
+			return nil
+		case fault := <-srv.Done():
+			log.Error("stopping after a fault", "error", fault)
+			return fault
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// reloader is a server that can load modules anew.
+type reloader interface {
+	ReloadModules(ctx context.Context) ([]string, error)
+}
+
+func reload(ctx context.Context, srv server, log *slog.Logger) {
+	r, ok := srv.(reloader)
+	if !ok {
+		return
+	}
+	changed, err := r.ReloadModules(ctx)
+	if err != nil {
+		log.Error("modules that couldn't be loaded anew stay as they were", "error", err)
+	}
+	log.Info("looked for changed modules", "loaded", changed)
 }
 
 // startInterruptibly starts srv; a signal meanwhile ends the start.
