@@ -2,10 +2,14 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/weirmq/weir/sdk/brokertest"
@@ -54,5 +58,38 @@ func TestPluginCommands(t *testing.T) {
 		if got := hash.ReplaceAllString(out.String(), "HASH"); code != x.code || !strings.Contains(got, x.want) {
 			t.Errorf("weir plugin %s: %d\n%s\nwant %d\n%s", x.args, code, got, x.code, x.want)
 		}
+	}
+}
+
+// reloading is a server that counts how often it was told to look for changed modules.
+type reloading struct {
+	server
+	told, done chan struct{}
+}
+
+func (r reloading) Done() <-chan error { return nil }
+func (r reloading) ReloadModules(context.Context) ([]string, error) {
+	close(r.told)
+	return nil, errors.New("the module isn't valid")
+}
+
+// TestHangUp sends a server a hang-up: it looks for changed modules, and serves on until it is stopped.
+func TestHangUp(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&out, nil))
+	signals, hangups := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	r := reloading{told: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		if err := (&app{}).await(t.Context(), r, log, signals, hangups); err != nil {
+			t.Error(err)
+		}
+	}()
+	hangups <- syscall.SIGHUP
+	<-r.told
+	signals <- syscall.SIGTERM
+	<-r.done
+	if !strings.Contains(out.String(), `error="the module isn't valid"`) || !strings.Contains(out.String(), "msg=stopping") {
+		t.Error(out.String())
 	}
 }

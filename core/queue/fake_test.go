@@ -451,7 +451,7 @@ func newWorld(t testing.TB, change func(*Config)) *world {
 func newFilters(w *world, cfg Config) *Filters {
 	return NewFilters(FilterSettings{
 		Config: cfg, Clock: w.clock, Logger: quiet(), FS: w.fs, Programs: w.programs,
-		Path: "/store/config/consumerFilter.json", OwnPath: "/store/weir/filters.json",
+		Path: "/store/config/consumerFilter.json", OwnPath: "/store/weir/filters.json", End: w.log.End,
 	})
 }
 
