@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -251,5 +252,26 @@ func TestPushIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", set, err)
 		}
 		_ = c.Close()
+	}
+}
+
+// TestPushInParts pushes a module that doesn't fit into one request, as a shadow, and then makes it current.
+func TestPushInParts(t *testing.T) {
+	b, c := pushing(t)
+	small := guest(t, "/c/examples/threshold/threshold.wasm")
+	push(t, c, b.Addr(), "m", small)
+	content := append([]byte{7}, append([]byte("padding"), make([]byte, 600<<10)...)...)
+	large := append(bytes.Clone(small), 0)
+	large = append(binary.AppendUvarint(large, uint64(len(content))), content...)
+	var sent []int
+	m, err := c.PushModule(t.Context(), b.Addr(), "m", large, true, func(n int) { sent = append(sent, n) })
+	if err != nil || m.Number != 2 || m.State != "shadow" || m.Size != int64(len(large)) {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	if want := fmt.Sprint([]int{256 << 10, 512 << 10, len(large)}); fmt.Sprint(sent) != want {
+		t.Errorf("progress %v, want %s", sent, want)
+	}
+	if m, err := c.ActivateModule(t.Context(), b.Addr(), "m", 2); err != nil || m.State != "current" {
+		t.Errorf("%+v, %v", m, err)
 	}
 }
