@@ -18,6 +18,9 @@ func (o *order) selector() consumer.MessageSelector {
 	if expression == "" {
 		expression = "*"
 	}
+	if o.SQL {
+		return consumer.MessageSelector{Type: consumer.SQL92, Expression: expression}
+	}
 	return consumer.MessageSelector{Type: consumer.TAG, Expression: expression}
 }
 

@@ -32,6 +32,7 @@ type order struct {
 	Queue      *int      `json:"queue"`
 	Messages   []message `json:"messages"`
 
+	SQL          bool   `json:"sql"`
 	Orderly      bool   `json:"orderly"`
 	Broadcast    bool   `json:"broadcast"`
 	From         string `json:"from"`

@@ -40,6 +40,7 @@ type ConsumerOptions struct {
 	Name, Group, NameServer, Topic string
 
 	Expression   string // "*" if empty
+	SQL          bool   // the expression is SQL92, not tags
 	From         string // "first" (if empty), "last" or "time"
 	FromTime     string // yyyyMMddHHmmss, for "time"; Java only
 	Orderly      bool
@@ -50,7 +51,7 @@ type ConsumerOptions struct {
 func (o ConsumerOptions) args() map[string]any {
 	args := map[string]any{
 		"name": o.Name, "group": o.Group, "nameServer": o.NameServer, "topic": o.Topic,
-		"orderly": o.Orderly, "broadcast": o.Broadcast,
+		"orderly": o.Orderly, "broadcast": o.Broadcast, "sql": o.SQL,
 	}
 	for name, value := range map[string]string{"expression": o.Expression, "from": o.From, "fromTime": o.FromTime} {
 		if value != "" {
@@ -68,6 +69,9 @@ func (a *Agent) Push(t testing.TB, o ConsumerOptions) *Consumer {
 	t.Helper()
 	return a.consumer(t, "push", o)
 }
+
+// TryPush is Push that may be refused: with the client's own error.
+func (a *Agent) TryPush(o ConsumerOptions) error { return a.order("push", o.args(), nil) }
 
 // Poll starts a consumer that polls: the lite pull consumer of Java, the pull consumer of Go.
 func (a *Agent) Poll(t testing.TB, o ConsumerOptions) *Consumer {

@@ -35,7 +35,7 @@ type part struct {
 // Run runs all scenarios with one kind of client.
 func Run(t *testing.T, kind agent.Kind) {
 	kind.Need(t)
-	w := &world{kind: kind, broker: sut.Start(t, sut.Options{})}
+	w := &world{kind: kind, broker: sut.Start(t, sut.Options{JavaProperties: map[string]string{"enablePropertyFilter": "true"}})}
 	w.first = agent.Start(t, kind, "first")
 	w.second = agent.Start(t, kind, "second", agent.BinaryHeaders)
 	w.sender = w.first.Producer(t, agent.ProducerOptions{Name: "sender", Group: "sender-group", NameServer: w.broker.NameServer()})
@@ -71,6 +71,10 @@ var steady = []part{
 	{name: "refusals", needsJava: true, run: refusals},
 	{name: "tags", run: tags},
 	{name: "tags of equal hash", run: collidingTags},
+	{name: "SQL92", run: sqlFilter},
+	{name: "twenty groups with filters", run: twentyGroups},
+	{name: "another filter", run: anotherFilter},
+	{name: "wrong filter", needsJava: true, run: wrongFilter},
 	{name: "orderly", run: orderly},
 	{name: "broadcast", run: broadcast},
 	{name: "retry and dead letter", run: retry},

@@ -64,6 +64,8 @@ type Options struct {
 	// WeirSettings are variables of weir's environment without their prefix, QUEUES__VERDICTS__ENABLED for example. Java has
 	// none of them.
 	WeirSettings map[string]string
+	// WeirConfig is weir's broker.yaml, empty for none. What the other options say wins over it.
+	WeirConfig string
 
 	// NameServer is the address of a name server to join. If empty the broker comes with its own: weir's is embedded,
 	// Java's is a second process.

@@ -77,12 +77,17 @@ func (w *weir) process() *proc.Process { return w.p }
 func (w *weir) close() {}
 
 func (w *weir) start(ctx context.Context) error {
+	if c := w.broker.options.WeirConfig; c != "" {
+		if err := os.WriteFile(filepath.Join(w.broker.Home(), "broker.yaml"), []byte(c), 0o600); err != nil {
+			return fmt.Errorf("configure weir: %w", err)
+		}
+	}
 	ready := proc.NewAwait("ready in ") // what serve prints once all its listeners are open
 	p, err := proc.Start(proc.Spec{
 		Path:   w.binary,
 		Args:   []string{"serve", "--data-dir", w.broker.DataDir()},
 		Env:    w.environment(),
-		Dir:    w.broker.Home(), // no broker.yaml there, so nothing but the environment configures it
+		Dir:    w.broker.Home(), // whose broker.yaml, if any, is ours
 		Log:    w.broker.Log(),
 		OnLine: ready.Line,
 	})

@@ -4,6 +4,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.rocketmq.client.consumer.DefaultLitePullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.MessageSelector;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
@@ -41,7 +42,11 @@ final class Consumers {
         consumer.setAwaitTerminationMillisWhenShutdown(10_000); // or what is just being consumed would come again
         consumer.setConsumeMessageBatchMaxSize(1);
         consumer.setSuspendCurrentQueueTimeMillis(100);
-        consumer.subscribe(order.text("topic"), order.text("expression", "*"));
+        if (order.flag("sql")) {
+            consumer.subscribe(order.text("topic"), MessageSelector.bySql(order.text("expression")));
+        } else {
+            consumer.subscribe(order.text("topic"), order.text("expression", "*"));
+        }
         Verdict verdict = new Verdict();
         String name = order.text("name");
         if (order.flag("orderly")) {
@@ -95,7 +100,11 @@ final class Consumers {
         consumer.setAutoCommit(false);
         consumer.setPollNameServerInterval(1000);
         consumer.setHeartbeatBrokerInterval(5000);
-        consumer.subscribe(order.text("topic"), order.text("expression", "*"));
+        if (order.flag("sql")) {
+            consumer.subscribe(order.text("topic"), MessageSelector.bySql(order.text("expression")));
+        } else {
+            consumer.subscribe(order.text("topic"), order.text("expression", "*"));
+        }
         consumer.start();
         AtomicBoolean running = new AtomicBoolean(true);
         Thread thread = new Thread(() -> {
