@@ -119,7 +119,8 @@ func bodiesOf(r *client.PullResult) string {
 // what is wrong with a call.
 func TestSQL92CallsModules(t *testing.T) {
 	b := brokertest.Start(t,
-		brokertest.Set("service.filters", "tag,sql92,wasm/big"),
+		brokertest.Set("service.filters", "tag,sql92,wasm/big,wasm/places"),
+		brokertest.Set("filters.wasm/places.path", guests+"/c/examples/places/places.wasm"),
 		brokertest.Set("filters.wasm/big.path", guests+"/c/examples/threshold/threshold.wasm"),
 		brokertest.Set("filters.wasm/big.config.limit", "90"),
 	)
@@ -128,7 +129,7 @@ func TestSQL92CallsModules(t *testing.T) {
 	var queue client.Queue
 	for i := range 100 {
 		sent, err := c.Producer("p").Send(t.Context(), &client.Message{Topic: "T", Body: fmt.Append(nil, i, " "), QueueKey: "one",
-			Properties: map[string]string{"amount": fmt.Sprint(i), "odd": fmt.Sprint(i % 2)}})
+			Properties: map[string]string{"amount": fmt.Sprint(i), "odd": fmt.Sprint(i % 2), "lat": "52.5", "lon": fmt.Sprint("13.", i)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,20 +141,24 @@ func TestSQL92CallsModules(t *testing.T) {
 		return strings.TrimSpace(bodiesOf(r)), err
 	}
 	for expression, want := range map[string]string{
-		"odd = 1 AND wasm.filter('big')":                       "91 93 95 97 99",
-		"wasm.filter('big', '{\"limit\": 96}')":                "97 98 99",
-		"NOT wasm.filter('big?limit=3') AND odd = '0'":         "0 2",
-		"wasm.filter('big@1') AND wasm.filter('big?limit=97')": "98 99",
+		"odd = 1 AND wasm.filter('big')":                         "91 93 95 97 99",
+		"wasm.filter('big', '{\"limit\": 96}')":                  "97 98 99",
+		"NOT wasm.filter('big?limit=3') AND odd = '0'":           "0 2",
+		"amount < 10 AND wasm.places.within(lat, lon, 'berlin')": "0 1 2 3 4 5 6 7 8",
+		"amount < 20 AND wasm.apart(lat, lon, 52.5, 13) < 0.125": "0 1 10 11 12",
+		"wasm.places.share(amount, 1) = 0 AND amount > 97":       "98 99",
+		"wasm.filter('big@1') AND wasm.filter('big?limit=97')":   "98 99",
 	} {
 		if got, err := pull(expression); err != nil || got != want {
 			t.Errorf("%s: got %s, %v, want %s", expression, got, err, want)
 		}
 	}
 	for expression, want := range map[string]string{
-		"wasm.filter('small')":                 `at character 1: there is no module "small"; there are big`,
-		"wasm.geo.within(a)":                   "at character 1: there is no module geo; no running module has functions",
+		"wasm.filter('small')":                 `at character 1: there is no module "small"; there are big, places`,
+		"wasm.geo.within(a)":                   "at character 1: there is no module geo; there are wasm.places.apart, wasm.places.share, wasm.places.within",
+		"wasm.places.within(lat)":              "at character 1: wasm.places.within takes 3 arguments, not 1",
 		"wasm.filter('big', '{\"edge\": 96}')": "the module's configuration is wrong: there is no setting \"edge\"",
-		"a = 1 AND wasm.within(a)":             "at character 11: there is no function within",
+		"a = 1 AND wasm.inside(a)":             "at character 11: there is no function inside",
 	} {
 		if _, err := pull(expression); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), message.SubscriptionParseFailed.String()) {
 			t.Errorf("%s: %v, want %s", expression, err, want)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math"
 	"math/bits"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -309,5 +311,66 @@ func TestFunctionRefusals(t *testing.T) {
 	}
 	if _, err := c.Filter(context.Background(), "guest", nil); !errors.Is(err, errNoFilter) {
 		t.Errorf("a library as a filter: %v", err)
+	}
+}
+
+// TestKitFunctions calls the functions of the C kit's example.
+func TestKitFunctions(t *testing.T) {
+	bin, err := os.ReadFile(filepath.Join(guestsDir, "c", "examples", "places", "places.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := open(t, bin, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	function := func(name string) filter.Function {
+		f, err := c.Function(context.Background(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.Close() })
+		return f
+	}
+	bitsOf := func(x float64) int64 { return int64(math.Float64bits(x)) }
+
+	f := function("within")
+	call := callOf(f, 0xFFFF)
+	for i := range 16 {
+		call.Args[0].Numbers[i], call.Args[1].Numbers[i] = bitsOf(52.05+float64(i)/10), bitsOf(13.4)
+	}
+	call.Args[2].Constant, call.Args[2].Texts[0] = true, []byte("berlin")
+	call.Args[0].Missing, call.Args[1].Malformed = 1<<4, 1<<5
+	if r := values(t, f, call); r.True != 1<<3|1<<6 || r.Unknown != 1<<4 || r.Raise != 1<<5 {
+		t.Errorf("within: %b true, %b unknown, %b raise", r.True, r.Unknown, r.Raise)
+	}
+	call.Args[2].Texts[0] = []byte("rome")
+	if r := values(t, f, call); r.True != 0 || r.Unknown != 0xFFFF&^(1<<5) {
+		t.Errorf("within a place that isn't known: %b true, %b unknown", r.True, r.Unknown)
+	}
+
+	f = function("apart")
+	call = callOf(f, 0b11)
+	for k, x := range []float64{0, 0, 3, 4} {
+		call.Args[k].Constant = k >= 2
+		call.Args[k].Numbers[0], call.Args[k].Numbers[1] = bitsOf(x), bitsOf(x+3)
+	}
+	if r := values(t, f, call); r.Numbers[0] != bitsOf(5) || r.Numbers[1] != bitsOf(1) {
+		t.Errorf("apart: %v and %v", math.Float64frombits(uint64(r.Numbers[0])), math.Float64frombits(uint64(r.Numbers[1])))
+	}
+
+	f = function("share")
+	call = callOf(f, 0b1111)
+	for i, text := range []string{"ada", "ada", "", "grace"} {
+		call.Args[0].Texts[i] = []byte(text)
+	}
+	call.Args[0].Missing = 0b100
+	call.Args[1].Constant, call.Args[1].Numbers[0] = true, 100
+	r := values(t, f, call)
+	if r.Numbers[0] != r.Numbers[1] || r.Numbers[0] < 0 || r.Numbers[0] > 99 || r.Numbers[2] != 0 || r.Unknown|r.Raise|r.Failed != 0 {
+		t.Errorf("share: %+v", r)
+	}
+	if call.Args[1].Numbers[0] = 0; values(t, f, call).Raise != 0b1111 {
+		t.Error("a share of nothing doesn't raise")
 	}
 }

@@ -103,6 +103,7 @@ static struct {
 	const uint8_t *status[MQF_SLOTS];
 	const int64_t *values[MQF_SLOTS];
 	const uint32_t *texts[MQF_SLOTS];
+	uint32_t mask[MQF_SLOTS]; // 0 for a constant, which has one entry for all messages
 	const char *error;
 	uint32_t area, area_size;
 } mqf__state;
@@ -123,7 +124,9 @@ static inline int32_t mqf__open(const mqf_batch *b, uint32_t length) {
 	for (uint32_t i = 0; i < b->slots; i++) {
 		mqf__state.texts[i] = s[i].texts ? (const uint32_t *)(base + s[i].texts) : 0;
 		mqf__state.status[i] = s[i].typed ? (const uint8_t *)(base + s[i].typed) : 0;
-		mqf__state.values[i] = (const int64_t *)(base + s[i].typed + ((b->count + 7) & ~7u));
+		int constant = s[i].flags & 1;
+		mqf__state.mask[i] = constant ? 0 : ~0u;
+		mqf__state.values[i] = (const int64_t *)(base + s[i].typed + (((constant ? 1 : b->count) + 7) & ~7u));
 	}
 	return 0;
 }
@@ -131,6 +134,7 @@ static inline int32_t mqf__open(const mqf_batch *b, uint32_t length) {
 static inline mqf_text mqf_get_text(const mqf_batch *b, uint32_t slot, uint32_t i) {
 	const uint32_t *ref = mqf__state.texts[slot];
 	mqf_text t = {0, 0};
+	i &= mqf__state.mask[slot];
 	if (!ref || ref[2 * i] == 0xffffffff) return t;
 	t.at = (const char *)b + ref[2 * i];
 	t.length = ref[2 * i + 1];
@@ -141,6 +145,7 @@ static inline mqf_text mqf_get_text(const mqf_batch *b, uint32_t slot, uint32_t 
 static inline mqf_status mqf_get_int(uint32_t slot, uint32_t i, int64_t *value) {
 	const uint8_t *status = mqf__state.status[slot];
 	if (!status) return MQF_MISSING;
+	i &= mqf__state.mask[slot];
 	*value = mqf__state.values[slot][i];
 	return (mqf_status)status[i];
 }
@@ -148,6 +153,7 @@ static inline mqf_status mqf_get_int(uint32_t slot, uint32_t i, int64_t *value) 
 static inline mqf_status mqf_get_double(uint32_t slot, uint32_t i, double *value) {
 	const uint8_t *status = mqf__state.status[slot];
 	if (!status) return MQF_MISSING;
+	i &= mqf__state.mask[slot];
 	*value = ((const double *)mqf__state.values[slot])[i];
 	return (mqf_status)status[i];
 }
@@ -210,6 +216,40 @@ MQF_EXPORT(mqf_error) uint64_t mqf_error(void) {
 			out[2 * words + w] = is_raise;                                                           \
 		}                                                                                            \
 		return (int32_t)n;                                                                           \
+	}
+
+// ---- functions for SQL92 ----
+
+typedef union {
+	int64_t integer; // also of a boolean: 0 or not
+	double number;
+} mqf_value;
+
+// Makes the export of a library of functions, which SQL92 expressions call: wasm.NAME.FUNCTION(...). call computes the value
+// of function number fn of the manifest for one message. Slots are the arguments, in their order. It returns MQF_VALUE,
+// MQF_MISSING for unknown, or MQF_UNPARSED for a failure. booleans has a bit for each function that returns a boolean.
+//
+//	static mqf_status call(uint32_t fn, const mqf_batch *b, uint32_t i, mqf_value *value) { ... }
+//	MQF_FUNCTIONS(call, 1u << WITHIN)
+#define MQF_FUNCTIONS(call, booleans)                                                                                \
+	MQF_EXPORT(mqf_call) int32_t mqf_call(uint32_t fn, const mqf_batch *b, uint32_t length, uint8_t *out, uint32_t cap) { \
+		int32_t code = mqf__open(b, length);                                                                         \
+		if (code) return code;                                                                                       \
+		uint32_t n = b->count, words = (n + 63) / 64, column = (n + 7) & ~7u;                                        \
+		int boolean = fn < 32 && ((booleans) >> fn & 1);                                                             \
+		if (cap < (boolean ? 24 * words : column + 8 * n)) return mqf_fail(MQF_NO_MEMORY, "no room for the values"); \
+		for (uint32_t i = 0; i < n; i++) {                                                                           \
+			mqf_value value = {0};                                                                                   \
+			mqf_status status = call(fn, b, i, &value);                                                              \
+			if (!boolean) {                                                                                          \
+				out[i] = (uint8_t)status;                                                                            \
+				((int64_t *)(out + column))[i] = value.integer;                                                      \
+				continue;                                                                                            \
+			}                                                                                                        \
+			uint32_t set = status == MQF_MISSING ? 1 : status == MQF_UNPARSED ? 2 : 0;                               \
+			if (set || value.integer) out[8 * words * set + i / 8] |= (uint8_t)(1 << (i & 7));                       \
+		}                                                                                                            \
+		return (int32_t)n;                                                                                           \
 	}
 
 #endif
