@@ -64,6 +64,8 @@ type Function interface {
 	// Arguments lists the kinds of the arguments, and Result is that of the value: Int64Value, DoubleValue or BooleanValue.
 	Arguments() []ValueKind
 	Result() ValueKind
+	// Strict says that the value is unknown when an argument is missing, whatever the arguments behind it are.
+	Strict() bool
 	// Call computes the values for the messages whose bits are set in c.Want. An error is a fault of the caller's time or
 	// context; messages without a bit in r have failed then.
 	Call(ctx context.Context, c *Call, r *Values) error

@@ -242,8 +242,16 @@ func (b *block) value(call int, need uint64) *callState {
 	column := &b.program.calls[call]
 	c := &s.call
 	c.Batch, c.First = b.batch, b.first
-	for i := range column.args {
-		todo &^= b.argument(&column.args[i], &c.Args[i], todo, s)
+	strict := column.function.Strict()
+	for i := range column.args { // an argument that decides the value hides those behind it
+		a := &c.Args[i]
+		todo &^= b.argument(&column.args[i], a, todo, s)
+		if strict {
+			s.values.Unknown |= a.Missing & todo
+			todo &^= a.Missing
+		}
+		s.values.Raise |= a.Malformed & todo
+		todo &^= a.Malformed
 	}
 	if c.Want = todo; todo == 0 {
 		return s

@@ -68,6 +68,7 @@ func (f *goFunction) Result() filter.ValueKind       { return f.result }
 func (f *goFunction) OnPoison() filter.FailureAction { return filter.Drop }
 func (f *goFunction) OnFault() filter.FailureAction  { return filter.Hold }
 func (f *goFunction) Fault() error                   { return errors.New("77") }
+func (f *goFunction) Strict() bool                   { return true }
 func (f *goFunction) Close() error                   { f.g.open--; return nil }
 func (f *goFunction) at(a *filter.Argument, i int) int {
 	return map[bool]int{true: 0, false: i}[a.Constant]
@@ -153,6 +154,7 @@ func TestCalls(t *testing.T) {
 		{"wasm.big(wasm.length(b)) IS NULL", "FFTFFT", "-"},
 		{"wasm.half(wasm.length(b)) = 2.0", "FTUFFU", ""},
 		{"wasm.starts(b, 'ab', TRUE, -3)", "FTUTTU", ""},
+		{"wasm.starts(b, 'ab', wasm.big(a), -3)", "FFUUPU", "-"}, // what is missing hides the failure behind it
 		{"wasm.starts(b, 'ab', FALSE, - + 3)", "TFUFFU", ""},
 		{"wasm.filter('tagged') AND a = 20", "TFFFFF", "-"},
 		{"wasm.filter('tagged', '{\"x\": 1, \"y\": \"z\", \"b\": true}') OR b = 'ab'", "TFUFTU", "-"},

@@ -37,6 +37,7 @@ func (c *maker) newFunction(ctx context.Context, m *module, r *reporter, about *
 
 func (f *function) Name() string                  { return f.module.name + "." + f.about.Name }
 func (f *function) Arguments() []filter.ValueKind { return f.args }
+func (f *function) Strict() bool                  { return f.about.Nulls != "called" }
 func (f *function) Result() filter.ValueKind      { return filter.ValueKind(f.about.Result) }
 
 // Needs asks for nothing but arguments.
@@ -80,7 +81,7 @@ func (f *function) Call(ctx context.Context, c *filter.Call, r *filter.Values) e
 // unknown, unless the function wants to see that, and one that is no value of its type raises.
 func (f *function) sort(c *filter.Call, r *filter.Values) (want uint64) {
 	want = c.Want
-	strict := f.about.Nulls != "called"
+	strict := f.Strict()
 	for i := range c.Args {
 		a := &c.Args[i]
 		if strict {
@@ -182,7 +183,9 @@ func (f *function) probeCall(c *filter.Call, order []int, r *filter.Values) {
 		other = other[n:]
 	}
 	for _, i := range order {
-		if r.True>>i&1 != again.True>>i&1 || r.Unknown>>i&1 != again.Unknown>>i&1 || r.Raise>>i&1 != again.Raise>>i&1 || r.Numbers[i] != again.Numbers[i] {
+		if r.True>>i&1 != again.True>>i&1 || r.Unknown>>i&1 != again.Unknown>>i&1 || r.Raise>>i&1 != again.Raise>>i&1 ||
+			(r.Unknown|r.Raise)>>i&1 == 0 && r.Numbers[i] != again.Numbers[i] { // without a value there is an older one's number
+
 			f.demote()
 			return
 		}

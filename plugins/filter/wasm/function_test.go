@@ -374,3 +374,29 @@ func TestKitFunctions(t *testing.T) {
 		t.Error("a share of nothing doesn't raise")
 	}
 }
+
+// TestProbeOfFunctions calls a pure function often enough to be probed, with the same Values again and again, as SQL92 does: the
+// number of an older message where there is no value now is no evidence against it.
+func TestProbeOfFunctions(t *testing.T) {
+	c, err := open(t, library().build(t), nil, func(c *Config) { c.Dispatch = true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := c.Function(context.Background(), "size")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	call, r := callOf(f, 0b11), &filter.Values{}
+	for i := range 2*probeEvery + 2 {
+		call.Args[0].Texts[0], call.Args[0].Texts[1] = []byte("four"), []byte("three")
+		call.Args[0].Missing = uint64(i % 2)
+		r.Reset()
+		if err := f.Call(context.Background(), call, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !f.Pure() {
+		t.Error("a pure function was taken for an impure one")
+	}
+}

@@ -67,6 +67,7 @@ func parseWhole(text string, settings map[string]string) (reference, map[string]
 
 func (w *whole) Name() string                  { return "filter" }
 func (w *whole) Arguments() []filter.ValueKind { return nil }
+func (w *whole) Strict() bool                  { return true }
 func (w *whole) Result() filter.ValueKind      { return filter.BooleanValue }
 
 // Call lets the module judge the messages.
