@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -377,16 +378,8 @@ func (r *replaying) progress(done bool) {
 	}
 	r.told = time.Now()
 	const width = 30
-	full := int(int64(width) * int64(r.out.Messages) / r.total)
-	fmt.Fprintf(w, "\r\x1b[K[%s%s] %d of %d messages, %d match", repeated('=', full), repeated(' ', width-full), r.out.Messages, r.total, r.out.Matched)
-}
-
-func repeated(c byte, n int) string {
-	b := make([]byte, max(0, n))
-	for i := range b {
-		b[i] = c
-	}
-	return string(b)
+	full := int(min(width, width*int64(r.out.Messages)/r.total))
+	fmt.Fprintf(w, "\r\x1b[K[%s%s] %d of %d messages, %d match", strings.Repeat("=", full), strings.Repeat(" ", width-full), r.out.Messages, r.total, r.out.Matched)
 }
 
 func (a *app) showReplayed(r *replayed) {
@@ -417,17 +410,7 @@ func (a *app) showReplayed(r *replayed) {
 		if i == 0 {
 			fmt.Fprintln(a.stdout)
 		}
-		a.showLine(&m)
-	}
-}
-
-func (a *app) showLine(m *shown) {
-	tag := ""
-	if m.Tag != "" {
-		tag = " [" + m.Tag + "]"
-	}
-	fmt.Fprintf(a.stdout, "%d/%d%s  %s\n", m.Queue, m.Offset, tag, printable(m.Body))
-	for _, k := range slices.Sorted(maps.Keys(m.Properties)) {
-		fmt.Fprintf(a.stdout, "    %s=%s\n", k, printable(m.Properties[k]))
+		fmt.Fprintf(a.stdout, "%s  %s\n", m.place(), printable(m.Body))
+		_ = a.showProperties(m.Properties)
 	}
 }

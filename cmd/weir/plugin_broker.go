@@ -88,8 +88,15 @@ func splitVersion(arg string) (name string, number int, err error) {
 	return name, number, nil
 }
 
-// pushTimeout is how long a push waits for its last answer unless --timeout says otherwise: the broker compiles and tests.
+// pushTimeout is how long an answer is waited for that comes when a broker has compiled and tested a module.
 const pushTimeout = time.Minute
+
+// waitForCompiling sets that time unless --timeout says otherwise.
+func (a *app) waitForCompiling(cmd *cobra.Command) {
+	if !cmd.Flags().Changed("timeout") {
+		a.connect.timeout = pushTimeout
+	}
+}
 
 func (a *app) pluginPushCommand() *cobra.Command {
 	var name string
@@ -103,9 +110,7 @@ func (a *app) pluginPushCommand() *cobra.Command {
 		Example: "  weir plugin push fraud.wasm\n  weir plugin push fraud.wasm --name fraud_eu --shadow",
 		Args:    exactArgs("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !cmd.Flags().Changed("timeout") {
-				a.connect.timeout = pushTimeout
-			}
+			a.waitForCompiling(cmd)
 			bin, err := os.ReadFile(args[0])
 			if err != nil {
 				return usage(err)
@@ -323,9 +328,7 @@ func (a *app) pluginRollbackCommand() *cobra.Command {
 		Short: "make the version before the current one current, or the one that --to names: a newer one or a shadow, too",
 		Args:  exactArgs("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !cmd.Flags().Changed("timeout") {
-				a.connect.timeout = pushTimeout
-			}
+			a.waitForCompiling(cmd)
 			rows := []moduleRow{}
 			err := a.eachBroker(cmd.Context(), func(ctx context.Context, cl *client.Client, broker, addr string) error {
 				m, err := cl.ActivateModule(ctx, addr, args[0], to)
@@ -377,9 +380,7 @@ func (a *app) pluginReloadCommand() *cobra.Command {
 		Short: "load the modules anew that broker.yaml declares, if their files have changed; SIGHUP does the same",
 		Args:  optionalArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !cmd.Flags().Changed("timeout") {
-				a.connect.timeout = pushTimeout
-			}
+			a.waitForCompiling(cmd)
 			loaded := map[string][]string{}
 			err := a.eachBroker(cmd.Context(), func(ctx context.Context, cl *client.Client, broker, addr string) error {
 				names, err := cl.ReloadModules(ctx, addr, strings.Join(args, ""))

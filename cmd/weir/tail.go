@@ -296,23 +296,34 @@ func (a *app) showMessage(m *client.Received, properties bool) error {
 		}
 		return a.print(s, nil)
 	}
-	tag := ""
-	if m.Tag != "" {
-		tag = " [" + m.Tag + "]"
-	}
 	body := s.Body
 	if s.Encoding != "" {
 		body = fmt.Sprintf("(%d bytes, base64) %s", len(m.Body), s.Body)
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s %d/%d%s  %s\n", time.UnixMilli(m.StoreTimestamp).Format("15:04:05.000"), m.Queue.ID, m.Offset, tag, printable(body))
+	_, err := fmt.Fprintf(a.stdout, "%s %s  %s\n", time.UnixMilli(m.StoreTimestamp).Format("15:04:05.000"), s.place(), printable(body))
 	if properties && err == nil {
-		for _, k := range slices.Sorted(maps.Keys(m.Properties)) {
-			if _, err = fmt.Fprintf(a.stdout, "    %s=%s\n", k, printable(m.Properties[k])); err != nil {
-				break
-			}
-		}
+		err = a.showProperties(m.Properties)
 	}
 	return err
+}
+
+// place says in which queue and at which offset a message stands, and its tag.
+func (s *shown) place() string {
+	place := fmt.Sprintf("%d/%d", s.Queue, s.Offset)
+	if s.Tag != "" {
+		place += " [" + s.Tag + "]"
+	}
+	return place
+}
+
+// showProperties writes the properties of a message below it, a line each.
+func (a *app) showProperties(properties map[string]string) error {
+	for _, k := range slices.Sorted(maps.Keys(properties)) {
+		if _, err := fmt.Fprintf(a.stdout, "    %s=%s\n", k, printable(properties[k])); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // printable keeps control characters of a message from reaching a terminal.

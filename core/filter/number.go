@@ -202,5 +202,10 @@ func OrderDouble(f float64) int64 {
 	return n ^ int64(uint64(n>>63)>>1)
 }
 
+// UnorderDouble returns the double that OrderDouble gave ordered for. The bits of NaN are those of Java's.
+func UnorderDouble(ordered int64) float64 {
+	return math.Float64frombits(uint64(ordered ^ int64(uint64(ordered>>63)>>1)))
+}
+
 // nanBits is the NaN that Java makes of any when it looks at the bits.
 const nanBits = 0x7ff8000000000000

@@ -74,6 +74,11 @@ func TestOrderDouble(t *testing.T) {
 			t.Errorf("%v isn't below %v", order[i-1], order[i])
 		}
 	}
+	for _, f := range order {
+		if got := math.Float64bits(UnorderDouble(OrderDouble(f))); got != math.Float64bits(f) && f == f || f != f && got != nanBits {
+			t.Errorf("%v comes back as %#x", f, got)
+		}
+	}
 	if OrderDouble(math.NaN()) != OrderDouble(math.Float64frombits(0xfff8000000000001)) {
 		t.Error("two NaNs differ")
 	}

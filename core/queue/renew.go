@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/weirmq/weir/core/filter"
@@ -158,25 +159,13 @@ func (fs *Filters) begin(f, before *registered) {
 		f.life = generation{}
 		return
 	}
-	if f.life = last; sameModules(modules, last.Modules) {
+	if f.life = last; slices.Equal(modules, last.Modules) {
 		return
 	}
 	f.life = generation{Number: last.Number + 1, Modules: modules}
 	if fs.set.End != nil {
 		f.life.From = fs.set.End()
 	}
-}
-
-func sameModules(a, b []filter.ModuleRef) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // ModuleUse says that a registered filter runs a module.

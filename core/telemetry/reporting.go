@@ -2,9 +2,19 @@ package telemetry
 
 import (
 	"context"
+	"log/slog"
 
+	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
+
+// reporting logs that a collector can't be reached, and that it can again: once each.
+type reporting struct {
+	sdk.Exporter
+	log  *slog.Logger
+	to   string
+	down bool // Export isn't called concurrently
+}
 
 // Export implements the SDK's Exporter.
 func (r *reporting) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {

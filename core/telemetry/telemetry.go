@@ -154,11 +154,3 @@ func (t *Telemetry) Stop(ctx context.Context) error {
 	}
 	return nil
 }
-
-// reporting logs that a collector can't be reached, and that it can again: once each.
-type reporting struct {
-	sdk.Exporter
-	log  *slog.Logger
-	to   string
-	down bool // Export isn't called concurrently
-}

@@ -8,9 +8,6 @@ import (
 	"github.com/weirmq/weir/plugins/internal/sqltree"
 )
 
-// doubleBits undoes filter.OrderDouble, whose swapping is its own inverse.
-func doubleBits(ordered int64) int64 { return ordered ^ int64(uint64(ordered>>63)>>1) }
-
 func floatBits(n int64) int64 { return int64(math.Float64bits(float64(n))) }
 
 // failing notes which messages have failed, and returns those that raise or have.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"math/bits"
 	"slices"
 	"sync"
@@ -309,7 +310,7 @@ func (b *block) argument(from *argument, to *filter.Argument, need uint64, s *ca
 			i := bits.TrailingZeros64(w) & 63
 			to.Numbers[i] = numbers[i]
 			if from.kind == filter.DoubleValue {
-				to.Numbers[i] = doubleBits(numbers[i])
+				to.Numbers[i] = int64(math.Float64bits(filter.UnorderDouble(numbers[i])))
 			}
 		}
 	}

@@ -119,39 +119,18 @@ func (f *function) callAll(c *filter.Call, order []int, r *filter.Values) {
 	}
 }
 
-// isolateCall finds, as isolate does for filters, which of the messages fail by themselves.
+// isolateCall computes what it can of a call that failed, and marks what is poison.
 func (f *function) isolateCall(c *filter.Call, order []int, r *filter.Values, cause error) {
-	calls, judged := isolateCalls, false
-	var alone uint64
-	var try func(part []int)
-	try = func(part []int) {
-		for len(part) > 0 && calls > 0 {
-			calls--
-			n, err := f.invoke(c, part, r, true)
-			if err == nil {
-				judged = true
-				part = part[n:]
-				continue
-			}
+	poison := f.isolate(order, cause,
+		func(part []int) (int, error) { return f.invoke(c, part, r, true) },
+		func(err error, part []int) {
 			f.remember(err)
-			if len(part) == 1 {
-				alone |= 1 << part[0]
-				break
+			for _, i := range part {
+				r.Failed |= 1 << i
 			}
-			half := len(part) / 2
-			try(part[:half])
-			part = part[half:]
-		}
-		for _, i := range part {
-			r.Failed |= 1 << i
-		}
-	}
-	f.remember(cause)
-	try(order)
-	if judged || f.sound.Load() {
-		f.sound.Store(judged)
-		r.Poison |= alone
-		f.module.figures.poison.Add(int64(bits.OnesCount64(alone)))
+		})
+	for _, i := range poison {
+		r.Poison |= 1 << i
 	}
 }
 

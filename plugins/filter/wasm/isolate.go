@@ -10,43 +10,40 @@ import (
 // isolateCalls bounds the calls that one failed batch may cause. Halving 256 messages down to one bad one takes 16.
 const isolateCalls = 40
 
-// isolation is the search for the messages of a failed batch that can't be judged.
+// isolation is the search for the messages of a failed call that can't be judged.
 type isolation struct {
-	p      *program
-	b      *filter.Batch
-	s      *scratch
-	v      *filter.Verdicts
+	// call has a fresh instance judge the messages of part, or so many of the first as fit into one call.
+	call func(part []int) (n int, err error)
+	// failed takes messages that stay without a verdict.
+	failed func(cause error, part []int)
 	calls  int // left
 	judged bool
 	alone  []int // messages that failed by themselves
 }
 
-// isolate finds, by halving on fresh instances, which of the messages can't be judged. Those are undecided; the others
-// get their verdicts. When the calls are used up, what is left is undecided as a whole. A message is poison only if the
+// isolate finds, by halving on fresh instances, which of the messages of a failed call can't be judged. Those fail; the
+// others get their verdicts. When the calls are used up, what is left fails as a whole. A message is poison only if the
 // module judged another, now or since it last judged none: else it is the module that is broken, and no message is to
 // blame.
-func (p *program) isolate(b *filter.Batch, s *scratch, order []int, v *filter.Verdicts, cause error) {
-	x := &isolation{p: p, b: b, s: s, v: v, calls: isolateCalls}
+func (p *program) isolate(order []int, cause error, call func([]int) (int, error), failed func(error, []int)) (poison []int) {
+	x := &isolation{call: call, failed: failed, calls: isolateCalls}
 	if len(order) == 1 { // once more: the fault may have been the instance's
 		x.retry(order, cause)
 	} else {
 		x.halve(order, cause)
 	}
 	if !x.judged && !p.sound.Load() {
-		return
+		return nil
 	}
 	p.sound.Store(x.judged)
-	for _, i := range x.alone {
-		filter.SetBit(v.Poison, i)
-		p.module.figures.poison.Add(1)
-		p.report.poison(p.module.number, b, s, i, cause)
-	}
+	p.module.figures.poison.Add(int64(len(x.alone)))
+	return x.alone
 }
 
 func (x *isolation) halve(order []int, cause error) {
 	if len(order) == 1 {
 		x.alone = append(x.alone, order[0])
-		x.p.undecided(cause, order, x.v)
+		x.failed(cause, order)
 		return
 	}
 	half := len(order) / 2
@@ -58,11 +55,11 @@ func (x *isolation) halve(order []int, cause error) {
 func (x *isolation) retry(order []int, cause error) {
 	for len(order) > 0 {
 		if x.calls == 0 {
-			x.p.undecided(cause, order, x.v)
+			x.failed(cause, order)
 			return
 		}
 		x.calls--
-		n, err := x.p.judge(x.b, x.s, order, x.v, true)
+		n, err := x.call(order)
 		if err != nil {
 			x.halve(order, err)
 			return

@@ -235,7 +235,7 @@ func (p *program) matchAll(b *filter.Batch, s *scratch, v *filter.Verdicts) {
 			continue
 		}
 		p.countFailed(err)
-		p.isolate(b, s, part, v, err) // of a trial too: what stands in front of the queue may be poison
+		p.isolateBatch(b, s, part, v, err) // of a trial too: what stands in front of the queue may be poison
 		order = order[len(part):]
 		if p.breaker.failed(p.clock.Now()) {
 			p.countOpened(err)
@@ -289,6 +289,17 @@ func (p *program) undecided(err error, order []int, v *filter.Verdicts) {
 	p.fault.Store(&err)
 	for _, i := range order {
 		filter.SetBit(v.Undecided, i)
+	}
+}
+
+// isolateBatch judges what it can of a batch that failed, and marks and reports what is poison.
+func (p *program) isolateBatch(b *filter.Batch, s *scratch, order []int, v *filter.Verdicts, cause error) {
+	poison := p.isolate(order, cause,
+		func(part []int) (int, error) { return p.judge(b, s, part, v, true) },
+		func(err error, part []int) { p.undecided(err, part, v) })
+	for _, i := range poison {
+		filter.SetBit(v.Poison, i)
+		p.report.poison(p.module.number, b, s, i, cause)
 	}
 }
 

@@ -397,6 +397,3 @@ func valueOf(o *operand, kind filter.Kind) (Value, bool) {
 }
 
 func floatOf(bits int64) float64 { return math.Float64frombits(uint64(bits)) }
-
-// unorder undoes filter.OrderDouble, which is its own inverse.
-func unorder(ordered int64) float64 { return floatOf(ordered ^ int64(uint64(ordered>>63)>>1)) }

@@ -106,7 +106,7 @@ func (n Number) written() string {
 	if n.Kind != filter.Double {
 		return strconv.FormatInt(n.Ordered, 10) + " (" + kindNames[n.Kind] + ")"
 	}
-	return strconv.FormatFloat(unorder(n.Ordered), 'g', -1, 64) + " (double)"
+	return strconv.FormatFloat(filter.UnorderDouble(n.Ordered), 'g', -1, 64) + " (double)"
 }
 
 func (c *Call) written() string {

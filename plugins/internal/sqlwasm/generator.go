@@ -259,14 +259,7 @@ func (g *generator) rename(x *sqltree.Map, level int) {
 // true, and 1 more when a member was unknown.
 func (g *generator) and(list []sqltree.Cond, level int) {
 	c := &g.code
-	verdict, unknown := levelLocals(level)
-	c.I32Const(0)
-	c.LocalSet(unknown)
-	c.Block(result)
-	for _, x := range list {
-		g.cond(x, level+1)
-		c.LocalTee(verdict)
-		c.LocalGet(verdict)
+	g.members(list, level, func() {
 		c.I32Const(1)
 		c.Op(wasmbin.I32Add)
 		c.I32Const(3)
@@ -276,18 +269,26 @@ func (g *generator) and(list []sqltree.Cond, level int) {
 		c.BrIf(0)
 		c.I32Const(1)
 		c.Op(wasmbin.I32ShrU)
-		c.LocalGet(unknown)
-		c.Op(wasmbin.I32Or)
-		c.LocalSet(unknown)
-	}
+	})
 	c.I32Const(1)
-	c.LocalGet(unknown)
 	c.Op(wasmbin.I32Add)
 	c.End()
 }
 
 // or ends at true and raise, which are odd; else it is what is left of the others, 0 or 2.
 func (g *generator) or(list []sqltree.Cond, level int) {
+	c := &g.code
+	g.members(list, level, func() {
+		c.I32Const(1)
+		c.Op(wasmbin.I32And)
+		c.BrIf(0)
+	})
+	c.End()
+}
+
+// members begins a block that computes one condition after the other. decide finds an outcome twice on the stack: it leaves
+// the block with one of them, or makes one number of the two. In the end these numbers, or-ed, are on the stack.
+func (g *generator) members(list []sqltree.Cond, level int, decide func()) {
 	c := &g.code
 	verdict, unknown := levelLocals(level)
 	c.I32Const(0)
@@ -297,15 +298,12 @@ func (g *generator) or(list []sqltree.Cond, level int) {
 		g.cond(x, level+1)
 		c.LocalTee(verdict)
 		c.LocalGet(verdict)
-		c.I32Const(1)
-		c.Op(wasmbin.I32And)
-		c.BrIf(0)
+		decide()
 		c.LocalGet(unknown)
 		c.Op(wasmbin.I32Or)
 		c.LocalSet(unknown)
 	}
 	c.LocalGet(unknown)
-	c.End()
 }
 
 // equal compares two outcomes.
