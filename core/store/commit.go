@@ -84,14 +84,32 @@ func (s *Store) write(t *tail, stale message.Position) error {
 		}
 	}
 	for _, r := range t.runs {
-		if _, err := s.log.Ensure(int64(r.pos)); err != nil {
-			return err
-		}
-		if err := s.log.WriteAt(int64(r.pos), t.bytes[r.from:r.to]); err != nil {
+		if err := s.writeRun(int64(r.pos), t.bytes[r.from:r.to]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// pageSize is the least that the system writes as a whole when a kill interrupts it, in bytes.
+const pageSize = 4096
+
+// writeRun puts records at pos so that a kill leaves all of them or none. A write that it interrupts ends at the end of some
+// page, and then the last record might have its body, and the checksum of it, but not all its properties. So size and magic
+// of the first record, without which the log ends there, come last, when a page ends among the records.
+func (s *Store) writeRun(pos int64, records []byte) error {
+	seg, err := s.log.Ensure(pos)
+	if err != nil {
+		return err
+	}
+	const head = message.BlankHeaderSize
+	if n := int64(len(records)); n > pageSize-(pos-seg.Start())%pageSize && n > head {
+		if err := s.log.WriteAt(pos+head, records[head:]); err != nil {
+			return err
+		}
+		records = records[:head]
+	}
+	return s.log.WriteAt(pos, records)
 }
 
 // written makes the bytes of t count, and answers its batches.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -189,6 +190,49 @@ func TestKill(t *testing.T) {
 				verifySurvivor(t, fmt.Sprintf("kill before %v %s +%d", op.Kind, op.Path, op.Offset), mem.KillClone(), cfg, acked)
 			})
 		})
+	}
+}
+
+// The system stops a write that a kill interrupts between two pages. A record of which only the first page was written, body
+// and all, isn't there after that: its body's checksum would be right and its properties cut off.
+func TestKillWithinAWrite(t *testing.T) {
+	cfg := tinyConfig(FlushAsync)
+	cfg.SegmentSize, cfg.MaxMessageSize = 16<<10, 8<<10
+	mem := vfs.NewMem(nil)
+	fsys := errorfs.Wrap(mem, nil)
+	s := openTest(t, fsys, "/store", cfg)
+	l := &ledger{}
+	l.Appended(put(t, s, text("T", 0, strings.Repeat("x", 3800))))
+
+	entered, leave := make(chan struct{}), make(chan struct{})
+	writes := 0
+	fsys.Set(errorfs.OnPath("commitlog", func(op errorfs.Op) error {
+		if op.Kind != errorfs.Write {
+			return nil
+		}
+		switch writes++; writes {
+		case 1:
+			return &errorfs.ShortWrite{N: pageSize - int(op.Offset), Err: syscall.EINTR}
+		case 2:
+			close(entered)
+			<-leave
+		}
+		return nil
+	}))
+	torn := text("T", 0, "short")
+	torn.Properties = []byte("TAGS\x01" + strings.Repeat("y", 400)) // the page ends within
+	done := make(chan *Batch)
+	go func() { done <- put(t, s, torn) }()
+	<-entered
+	left := mem.KillClone()
+	close(leave)
+	if m := (<-done).Messages[0]; m.Code != message.ServiceNotAvailable {
+		t.Fatalf("%+v", m)
+	}
+	verifySurvivor(t, "kill within a write", left.KillClone(), cfg, l.snapshot())
+	survivor := openTest(t, left, "/store", cfg)
+	if recs := read(t, survivor, message.QueueKey{Topic: "T"}, 0); len(recs) != 1 {
+		t.Fatalf("%d records, the last with the properties %q", len(recs), recs[len(recs)-1].Properties())
 	}
 }
 
