@@ -27,6 +27,7 @@ type broker struct {
 	kind       string // weir or java
 	sync       bool
 	nameServer string
+	metrics    string // URL of weir's
 	process    *proc.Process
 	beside     *proc.Process // Java's name server
 	home       string
@@ -43,6 +44,7 @@ type bench struct {
 
 	// What brokers are started with beside the usual.
 	weirEnv        []string
+	weirConfig     string // path of a broker.yaml, "" for none
 	javaProperties map[string]string
 }
 
@@ -75,9 +77,9 @@ func (b *bench) startWeir(ctx context.Context, home, flush string) (*broker, err
 	names := addr(port + 1)
 	ready := proc.NewAwait("ready")
 	p, err := proc.Start(proc.Spec{
-		Path: b.binary, Args: []string{"serve", "--data-dir", filepath.Join(home, "store")}, Dir: home,
+		Path: b.binary, Args: b.serveArgs(home), Dir: home,
 		Env: append([]string{"WEIR_STORE__FLUSH=" + flush, "WEIR_NAMESERVER__LISTEN=" + names,
-			"WEIR_TRANSPORTS__REMOTING__LISTEN=" + addr(port)}, b.weirEnv...),
+			"WEIR_TRANSPORTS__REMOTING__LISTEN=" + addr(port), "WEIR_TELEMETRY__PROMETHEUS__LISTEN=" + addr(port+2)}, b.weirEnv...),
 		Log: filepath.Join(home, "broker.out"), OnLine: ready.Line,
 	})
 	if err != nil {
@@ -87,7 +89,15 @@ func (b *bench) startWeir(ctx context.Context, home, flush string) (*broker, err
 		p.Kill()
 		return nil, err
 	}
-	return &broker{kind: "weir", sync: flush == "sync", nameServer: names, process: p, home: home}, nil
+	return &broker{kind: "weir", sync: flush == "sync", nameServer: names, metrics: "http://" + addr(port+2) + "/metrics", process: p, home: home}, nil
+}
+
+func (b *bench) serveArgs(home string) []string {
+	args := []string{"serve", "--data-dir", filepath.Join(home, "store")}
+	if b.weirConfig != "" {
+		args = append(args, "--config", b.weirConfig)
+	}
+	return args
 }
 
 func (b *bench) startJava(ctx context.Context, home string, sync bool) (*broker, error) {
