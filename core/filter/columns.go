@@ -109,7 +109,7 @@ type Columns struct {
 	slots  []located
 	lanes  []lane // of each column; text columns leave theirs empty
 
-	touched byte // see touch
+	touched byte // see Touch
 }
 
 // located is where one property is in each message.
@@ -143,7 +143,7 @@ func NewColumns(l *Layout) *Columns {
 func (c *Columns) Load(records [][]byte) {
 	c.Reset()
 	records = records[:min(len(records), ColumnsMax)]
-	c.touched = touch(records)
+	c.touched = Touch(records)
 	for i, b := range records {
 		rec, _, err := message.ViewRecord(b)
 		if err != nil {
@@ -154,11 +154,11 @@ func (c *Columns) Load(records [][]byte) {
 	}
 }
 
-// touch reads a byte of each cache line that Load is going to need: where the lengths are, and the end, where the properties
-// are. The records of a backlog aren't in the processor's caches, and parsing one waits for memory three or four times, each time
+// Touch reads a byte of each cache line that parsing records is going to need: where the lengths are, and the end, where the
+// properties are. The records of a backlog aren't in the processor's caches, and parsing one waits for memory three or four times, each time
 // to learn where to look next. These reads don't depend on each other, so the processor waits for many at once
 // (BenchmarkLoadCold). The sum is returned so that the compiler keeps the reads.
-func touch(records [][]byte) (sum byte) {
+func Touch(records [][]byte) (sum byte) {
 	for _, b := range records {
 		n := len(b)
 		if n < message.MinRecordSize {
@@ -172,7 +172,7 @@ func touch(records [][]byte) (sum byte) {
 	return sum
 }
 
-// Bytes: what the processor fetches at a time, and how much of the end of a record touch reads.
+// Bytes: what the processor fetches at a time, and how much of the end of a record Touch reads.
 const (
 	cacheLine  = 64
 	touchBytes = 256

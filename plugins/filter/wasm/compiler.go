@@ -17,7 +17,7 @@ import (
 type maker struct {
 	set     plugin.Settings
 	cfg     *Config
-	permits chan struct{}
+	permits *permits
 }
 
 // compiler serves the expressions that name one declared module.
@@ -211,7 +211,7 @@ func (c *maker) newProgram(ctx context.Context, m *module, r *reporter, layers .
 		return nil, err
 	}
 	p := &program{module: m, values: values, cfg: c.cfg, clock: c.set.Clock, permits: c.permits, report: r,
-		pool: pool{most: cap(c.permits)}}
+		pool: pool{most: cap(c.permits.work)}}
 	if err := p.acquire(ctx); err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package wasm
 import (
 	"encoding/hex"
 	"errors"
-	"runtime"
 
 	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/plugin"
@@ -150,9 +149,3 @@ func defaultConfig() *Config {
 		Push: Push{Modules: 64, Versions: 10, Size: 256 * plugin.MiB},
 	}
 }
-
-// permitsFor returns how many calls of modules may run at a time: all cores but one, at least one. Garbage collection waits
-// for a call to end, and so would everything else if calls took all cores.
-func permitsFor(cores int) int { return max(1, cores-1) }
-
-func permits() chan struct{} { return make(chan struct{}, permitsFor(runtime.GOMAXPROCS(0))) }

@@ -18,16 +18,16 @@ var (
 	errPushedConfig = plugin.Invalid("config", "sha256 and config are for a declared module: give it a name (filters.wasm/NAME) and a path")
 )
 
-// Factory makes filters of WebAssembly modules. The modules of one factory share the right to run: see permitsFor.
+// Factory makes filters of WebAssembly modules. The modules of one factory share the right to run: see permits.
 type Factory struct {
-	permits chan struct{}
+	permits *permits
 	names   *names
 }
 
 var _ filter.Factory = (*Factory)(nil)
 
 // NewFactory returns a factory.
-func NewFactory() *Factory { return &Factory{permits: permits(), names: newNames()} }
+func NewFactory() *Factory { return &Factory{permits: newPermits(), names: newNames()} }
 
 // Type returns the name in broker.yaml.
 func (*Factory) Type() plugin.Type { return Type }

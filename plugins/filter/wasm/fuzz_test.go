@@ -24,7 +24,7 @@ func survive(t *testing.T, bin []byte, b *filter.Batch) (started bool) {
 		Clock: clock.Real(), MeterProvider: metricnoop.NewMeterProvider()}
 	cfg := defaultConfig()
 	cfg.Limits.FuelPerCall, cfg.Limits.FuelAtStart = 200_000, 200_000
-	c := newCompiler(maker{set, cfg, make(chan struct{}, 1)}, newNames())
+	c := newCompiler(maker{set, cfg, newPermits()}, newNames())
 	ch, err := check(bin, cfg)
 	if err != nil {
 		return false

@@ -390,8 +390,8 @@ func TestTrialThatIsGivenUp(t *testing.T) {
 		p.breaker.failed(ck.Now())
 	}
 	ck.Advance(breakerOpen)
-	for range cap(p.permits) {
-		p.permits <- struct{}{}
+	for range cap(p.permits.work) {
+		p.permits.work <- struct{}{}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -400,8 +400,8 @@ func TestTrialThatIsGivenUp(t *testing.T) {
 	if err := p.Match(ctx, messages(t, 1), &v); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	for range cap(p.permits) {
-		<-p.permits
+	for range cap(p.permits.work) {
+		<-p.permits.work
 	}
 	if w, _ := match(t, p, messages(t, 1)); countSet(w.Undecided) != 0 {
 		t.Errorf("nobody may try: %v", p.Fault())
@@ -494,7 +494,7 @@ func TestHammerMatch(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := len(p.pool.idle); n > cap(p.permits) {
+	if n := len(p.pool.idle); n > cap(p.permits.work) {
 		t.Errorf("%d idle instances", n)
 	}
 }

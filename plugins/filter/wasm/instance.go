@@ -159,8 +159,11 @@ func (in *instance) lend(size int) error {
 	return nil
 }
 
-// call calls f with the fuel that is left.
+// call calls f with the fuel that is left, when it is its turn: fuel bounds how long the calls before it take.
 func (in *instance) call(f api.Function, args ...uint64) (uint64, error) {
+	turn := in.owner.permits.call
+	turn <- struct{}{}
+	defer func() { <-turn }()
 	in.cause, in.words = nil, in.words[:0]
 	in.stack.Set(stackUnits)
 	copy(in.args[:], args)

@@ -2,8 +2,7 @@ package wasm
 
 import "sync"
 
-// pool keeps idle instances of a program, at most as many as calls may run at a time. How many instances there are
-// besides is bounded by the permits to call.
+// pool keeps idle instances of a program, at most as many as may be in use at a time, which is what the permits bound.
 type pool struct {
 	mu     sync.Mutex // guards all below
 	idle   []*instance

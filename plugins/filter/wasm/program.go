@@ -20,7 +20,7 @@ type program struct {
 	values   []value
 	cfg      *Config
 	clock    clock.Clock
-	permits  chan struct{}
+	permits  *permits
 	layout   *layout // what the first instance asked for; all must ask for the same
 	pool     pool
 	breaker  breaker
@@ -50,6 +50,7 @@ var (
 type scratch struct {
 	records []message.Record // of the whole batch; nil where there is none
 	order   []int            // the messages that can be judged
+	touched byte             // see filter.Touch
 }
 
 // version is part of every key. Raise it when the same module starts to give other verdicts.
@@ -138,22 +139,15 @@ func (p *program) fuelFor(n int) int64 {
 	return min(p.cfg.Limits.FuelPerCall, fuelBase+per*int64(n))
 }
 
-// acquire waits for the right to run code of modules.
+// acquire waits for the right to work with an instance.
 func (p *program) acquire(ctx context.Context) error {
-	select {
-	case p.permits <- struct{}{}:
-		return nil
-	default:
+	if err := p.permits.acquire(ctx); err != nil {
+		return fmt.Errorf("wait to call the WASM module %s: %w", p.module.name, err)
 	}
-	select {
-	case p.permits <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait to call the WASM module %s: %w", p.module.name, ctx.Err())
-	}
+	return nil
 }
 
-func (p *program) release() { <-p.permits }
+func (p *program) release() { p.permits.release() }
 
 // closedFor says why the module may not be called now: it is turned off, or the breaker is open.
 func (p *program) closedFor() error {
@@ -202,6 +196,7 @@ func (p *program) matchAlone(ctx context.Context, b *filter.Batch, v *filter.Ver
 
 // load finds the records. Messages without a sound one are undecided.
 func (s *scratch) load(b *filter.Batch, v *filter.Verdicts) {
+	s.touched += filter.Touch(b.Records)
 	for i := range b.Len() {
 		var rec message.Record
 		if i < len(b.Records) && b.Records[i] != nil {
