@@ -25,6 +25,7 @@ import (
 	"github.com/weirmq/weir/core/naming"
 	"github.com/weirmq/weir/core/plugin"
 	"github.com/weirmq/weir/core/queue"
+	"github.com/weirmq/weir/core/schedule"
 	"github.com/weirmq/weir/core/store"
 	"github.com/weirmq/weir/core/telemetry"
 	"github.com/weirmq/weir/core/topic"
@@ -286,10 +287,15 @@ func (b *Broker) startCore(ctx context.Context, g *gate, compilers queue.Compile
 		clusterProperty: message.AppendProperty(nil, message.PropCluster, cfg.Broker.Cluster),
 		forgetRoute:     func(string) {},
 	}
+	levels, err := schedule.ParseLevels(sec.Schedule.Levels) // before the store is opened: its recovery makes queue entries, too
+	if err != nil {
+		return fmt.Errorf("schedule.levels: %w", err)
+	}
 	st, err := store.Open(ctx, store.Options{
 		FS: b.opts.FS, Dir: cfg.DataDir, Config: sec.Store, Logger: b.log, Clock: b.opts.Clock,
-		OnArrival: func(a []message.Arrival) { h.pulls.Arrived(a) },
-		OnFatal:   b.fail,
+		DelayLevels: levels,
+		OnArrival:   func(a []message.Arrival) { h.arrived(a) },
+		OnFatal:     b.fail,
 	})
 	if err != nil {
 		return err
@@ -305,6 +311,9 @@ func (b *Broker) startCore(ctx context.Context, g *gate, compilers queue.Compile
 	}
 	b.buildQueues(h, compilers)
 	b.buildProgress(h)
+	if err := b.newDelays(h); err != nil {
+		return err
+	}
 	h.modules = b.modules
 	h.modules.watch(func() { h.pulls.Renew(context.Background()) })
 	if err := h.offsets.Load(); err != nil {
@@ -324,6 +333,10 @@ func (b *Broker) startCore(ctx context.Context, g *gate, compilers queue.Compile
 	b.onStop("clients", h.clients.Stop)
 	h.pulls.Start()
 	b.onStop("pulls", h.pulls.Stop)
+	b.onStop("delayed messages", h.delays.Stop)
+	if err := h.delays.Start(); err != nil {
+		return err
+	}
 	b.handler = h
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/queue"
 	"github.com/weirmq/weir/core/queue/verdict"
+	"github.com/weirmq/weir/core/schedule"
 	"github.com/weirmq/weir/core/store"
 	"github.com/weirmq/weir/core/topic"
 	"github.com/weirmq/weir/core/transport"
@@ -36,6 +37,7 @@ type handler struct {
 	registration *registration
 	settings     *settings
 	modules      *modules
+	delays       *schedule.Delays
 	// forgetRoute tells the embedded name server that a topic is gone from this broker.
 	forgetRoute func(topic string)
 

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/store"
 	"github.com/weirmq/weir/core/transport"
 )
 
@@ -53,18 +54,15 @@ func (p *sendProperties) delayLevel() (level int, ok bool) {
 	return int(n), err == nil
 }
 
-// refuseUnsupported refuses what must never be delivered as an ordinary message. A message in a retry topic is delivered
-// at once whatever its level; that of a client older than 4.6.1 may still say that it was transactional once.
-func (p *sendProperties) refuseUnsupported(s *transport.Send, retry bool) error {
+// refuseUnsupported refuses what must never be delivered as an ordinary message. A message in a retry topic that a client older than
+// 4.6.1 has sent may still say that it was transactional once.
+func (p *sendProperties) refuseUnsupported(s *transport.Send) error {
 	again := s.ReconsumeTimes > 0 && p.delayed()
 	if p.transaction && !again || hidden(s.SysFlag) {
 		return &message.Error{Code: message.NoPermission, Remark: "transactional messages are not enabled on this broker yet"}
 	}
 	if _, ok := p.delayLevel(); !ok {
 		return &message.Error{Code: message.SystemError, Remark: fmt.Sprintf("property DELAY is %q, which is not a number", p.delay)}
-	}
-	if !retry && p.delayed() {
-		return &message.Error{Code: message.MessageIllegal, Remark: "delayed messages (property DELAY) are not enabled on this broker yet"}
 	}
 	return nil
 }
@@ -88,6 +86,14 @@ func (w *sendWork) rewrite(p message.Properties, found sendProperties, topic str
 		out = append(out, p...)
 	}
 	return w.keep(message.AppendProperties(out, w.handler.clusterProperty))
+}
+
+// delayed sends m to where messages of a level wait, and returns the property string to store: with this broker's CLUSTER, and with WAIT,
+// which RocketMQ only takes out of messages that don't wait. It lives in w's arena.
+func (w *sendWork) delayed(m *store.Message, p message.Properties, level int) message.Properties {
+	h := w.handler
+	own := w.keep(message.AppendProperties(message.AppendWithout(w.room(len(p)+len(h.clusterProperty)+1), p, message.PropCluster), h.clusterProperty))
+	return w.keep(h.delay(m, w.room(len(own)+delayRoom), own, level))
 }
 
 // The size in bytes of a first arena, and of the largest that is kept for the next batch.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weirmq/weir/core/auth"
+	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/queue"
 	"github.com/weirmq/weir/core/store"
 	"github.com/weirmq/weir/core/transport"
@@ -40,6 +41,9 @@ func (h *handler) RuntimeInfo(ctx context.Context, c *transport.Caller) (map[str
 		t.int(pool+"ThreadPoolQueueCapacity", 0)
 		t.int(pool+"ThreadPoolQueueHeadWaitTimeMills", 0)
 	}
+	h.delays.Each(func(level int, next, end message.Offset) {
+		t[fmt.Sprintf("scheduleMessageOffset_%d", level)] = fmt.Sprintf("%d,%d", next, end)
+	})
 	t.int("EndTransactionQueueSize", 0)
 	t.int("EndTransactionThreadPoolQueueCapacity", 0)
 	t.int("remainTransientStoreBufferNumbs", math.MaxInt32)

@@ -3,6 +3,7 @@ package broker
 import (
 	"github.com/weirmq/weir/core/config"
 	"github.com/weirmq/weir/core/queue"
+	"github.com/weirmq/weir/core/schedule"
 	"github.com/weirmq/weir/core/store"
 	"github.com/weirmq/weir/core/telemetry"
 	"github.com/weirmq/weir/core/topic"
@@ -14,13 +15,14 @@ type sections struct {
 	Topics    topic.Config
 	Groups    topic.GroupsConfig
 	Queues    queue.Config
+	Schedule  schedule.Config
 	Telemetry telemetry.Config
 }
 
 func defaultSections() sections {
 	return sections{
 		Store: store.DefaultConfig(), Topics: topic.DefaultConfig(), Groups: topic.DefaultGroupsConfig(), Queues: queue.DefaultConfig(),
-		Telemetry: telemetry.DefaultConfig(),
+		Schedule: schedule.DefaultConfig(), Telemetry: telemetry.DefaultConfig(),
 	}
 }
 
@@ -32,6 +34,7 @@ func Sections() []config.Section {
 		{Name: "topics", Doc: "How topics come into being.", Target: &s.Topics},
 		{Name: "groups", Doc: "How subscription groups come into being.", Target: &s.Groups},
 		{Name: "queues", Doc: "Pulling, waiting for messages, clients and offsets: bounds.", Target: &s.Queues},
+		{Name: "schedule", Doc: "Delayed messages.", Target: &s.Schedule},
 		{Name: "telemetry", Doc: "Metrics for Prometheus and OpenTelemetry.", Target: &s.Telemetry},
 	}
 }
@@ -50,6 +53,8 @@ func sectionsOf(cfg *config.Config) sections {
 			s.Groups = *t
 		case *queue.Config:
 			s.Queues = *t
+		case *schedule.Config:
+			s.Schedule = *t
 		case *telemetry.Config:
 			s.Telemetry = *t
 		}

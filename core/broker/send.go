@@ -130,7 +130,7 @@ func (w *sendWork) add(ctx context.Context, i int) error {
 func (w *sendWork) addSingle(i int, s *transport.Send, m store.Message) error {
 	p := scanProperties(s.Properties)
 	retry := message.IsRetryTopic(m.Topic)
-	if err := p.refuseUnsupported(s, retry); err != nil {
+	if err := p.refuseUnsupported(s); err != nil {
 		return err
 	}
 	run := sendRun{send: i, first: len(w.batch.Messages), count: 1, answer: m.Queue}
@@ -139,7 +139,11 @@ func (w *sendWork) addSingle(i int, s *transport.Send, m store.Message) error {
 			return err
 		}
 	}
-	m.Properties = w.rewrite(s.Properties, p, m.Topic)
+	if level, _ := p.delayLevel(); level > 0 && !message.IsDLQTopic(m.Topic) {
+		m.Properties = w.delayed(&m, s.Properties, level)
+	} else {
+		m.Properties = w.rewrite(s.Properties, p, m.Topic)
+	}
 	w.batch.Wait = w.batch.Wait || p.wait
 	w.batch.Messages = append(w.batch.Messages, m)
 	w.runs = append(w.runs, run)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 
 	"github.com/weirmq/weir/core/auth"
 	"github.com/weirmq/weir/core/message"
@@ -12,7 +13,7 @@ import (
 	"github.com/weirmq/weir/core/transport"
 )
 
-// Return implements transport.Returner. Until delay levels are served a retry is delivered at once.
+// Return implements transport.Returner.
 func (h *handler) Return(ctx context.Context, r *transport.Return) {
 	stored, err := h.giveBack(ctx, r)
 	if err != nil {
@@ -62,7 +63,7 @@ func (h *handler) giveBack(ctx context.Context, r *transport.Return) (stored boo
 			return false, err
 		}
 	}
-	h.store.Append(newReturning(h, r, &plan.Message))
+	h.store.Append(newReturning(h, r, &plan))
 	return true, nil
 }
 
@@ -75,12 +76,17 @@ type returning struct {
 	one     [1]store.Message
 }
 
-func newReturning(h *handler, r *transport.Return, m *message.Message) *store.Batch {
+func newReturning(h *handler, r *transport.Return, plan *queue.Returned) *store.Batch {
+	m := &plan.Message
 	origin, _ := m.Properties.Get(message.PropRetryTopic)
 	w := &returning{handler: h, request: r, origin: string(origin)}
 	w.one[0] = store.Message{
 		Topic: m.Topic, Queue: m.QueueID, Flag: m.Flag, SysFlag: m.SysFlag, BornTimestamp: m.BornTimestamp,
 		BornHost: m.BornHost, StoreHost: m.StoreHost, ReconsumeTimes: m.ReconsumeTimes, Body: m.Body, Properties: m.Properties,
+	}
+	if level := int(plan.DelayLevel); level > 0 {
+		p := message.AppendReplaced(make(message.Properties, 0, len(m.Properties)+delayRoom), m.Properties, message.PropDelay, strconv.Itoa(level))
+		w.one[0].Properties = h.delay(&w.one[0], make(message.Properties, 0, len(p)+delayRoom), p, level)
 	}
 	w.batch.Messages, w.batch.Done, w.batch.Wait = w.one[:], w, true
 	return &w.batch

@@ -3,11 +3,13 @@ package broker
 import (
 	"errors"
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/weirmq/weir/core/auth"
 	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/schedule"
 	"github.com/weirmq/weir/core/transport"
 )
 
@@ -96,19 +98,24 @@ func TestReturnStores(t *testing.T) {
 		tried int32
 		ret   func(*transport.Return)
 		topic string // empty: dropped
+		level int    // at which it waits
 	}{
-		{"first retry", nil, 0, nil, "%RETRY%g"},
-		{"last retry", nil, 15, nil, "%RETRY%g"},
-		{"dead", nil, 16, nil, "%DLQ%g"},
-		{"dead by the group's limit", func(g *transport.GroupConfig) { g.RetryMaxTimes = 3 }, 3, nil, "%DLQ%g"},
-		{"dead by the client's limit", nil, 2, func(r *transport.Return) { r.HasMaxReconsumeTimes, r.MaxReconsumeTimes = true, 2 }, "%DLQ%g"},
+		{"first retry", nil, 0, nil, "%RETRY%g", 3},
+		{"last retry", nil, 15, nil, "%RETRY%g", 18},
+		{"retry as late as the client says", nil, 0, func(r *transport.Return) { r.DelayLevel = 5 }, "%RETRY%g", 5},
+		{"retry later than there is a level", nil, 17, func(r *transport.Return) {
+			r.HasMaxReconsumeTimes, r.MaxReconsumeTimes = true, 100
+		}, "%RETRY%g", 18},
+		{"dead", nil, 16, nil, "%DLQ%g", 0},
+		{"dead by the group's limit", func(g *transport.GroupConfig) { g.RetryMaxTimes = 3 }, 3, nil, "%DLQ%g", 0},
+		{"dead by the client's limit", nil, 2, func(r *transport.Return) { r.HasMaxReconsumeTimes, r.MaxReconsumeTimes = true, 2 }, "%DLQ%g", 0},
 		{"the limit of an old client doesn't count", nil, 2, func(r *transport.Return) {
 			r.HasMaxReconsumeTimes, r.MaxReconsumeTimes, r.Caller.Version = true, 2, 120
-		}, "%RETRY%g"},
-		{"dead by wish", nil, 0, func(r *transport.Return) { r.DelayLevel = -1 }, "%DLQ%g"},
-		{"a group that takes nothing back", func(g *transport.GroupConfig) { g.RetryQueues = 0 }, 0, nil, ""},
+		}, "%RETRY%g", 5},
+		{"dead by wish", nil, 0, func(r *transport.Return) { r.DelayLevel = -1 }, "%DLQ%g", 0},
+		{"a group that takes nothing back", func(g *transport.GroupConfig) { g.RetryQueues = 0 }, 0, nil, "", 0},
 		{"nothing, to a group that takes nothing back", func(g *transport.GroupConfig) { g.RetryQueues = 0 }, 0,
-			func(r *transport.Return) { r.Position = 1 << 40 }, ""},
+			func(r *transport.Return) { r.Position = 1 << 40 }, "", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := newWorld().start(t)
@@ -135,44 +142,28 @@ func TestReturnStores(t *testing.T) {
 				return
 			}
 			rec := n.record(end)
-			if string(rec.Topic()) != c.topic || rec.QueueID() != 0 || rec.ReconsumeTimes() != c.tried+1 || rec.Flag() != 9 ||
+			place := message.QueueKey{Topic: c.topic}
+			if c.level > 0 {
+				place = schedule.Queue(c.level)
+			}
+			if string(rec.Topic()) != place.Topic || rec.QueueID() != place.ID || rec.ReconsumeTimes() != c.tried+1 || rec.Flag() != 9 ||
 				string(rec.Body()) != "body" || rec.BornHost() != original.BornHost() || rec.BornTimestamp() != original.BornTimestamp() ||
 				rec.StoreHost() != original.StoreHost() {
 				t.Errorf("stored %q", []byte(rec))
 			}
 			id := string(message.AppendOffsetID(nil, listenAddr, position))
 			want := map[string]string{"KEYS": "k", "CLUSTER": "DefaultCluster", "WAIT": "false", "RETRY_TOPIC": "T", "ORIGIN_MESSAGE_ID": id}
+			if c.level > 0 {
+				want["DELAY"], want["REAL_TOPIC"], want["REAL_QID"] = strconv.Itoa(c.level), c.topic, "0"
+			}
 			if got := rec.Properties().Map(); !maps.Equal(got, want) {
 				t.Errorf("properties %v, want %v", got, want)
 			}
-			n.eventuallyVisible(c.topic, 0, 1)
+			n.eventuallyVisible(place.Topic, place.ID, 1)
 			items, err := n.h.Stats.Counter(t.Context(), caller(newSession("10.0.0.1:1")), "SNDBCK_PUT_NUMS", "T@g")
 			if err != nil {
 				t.Errorf("it is not counted: %+v, %v", items, err)
 			}
 		})
-	}
-}
-
-// TestAMessageIsReturnedUntilItIsDead follows one message of a group that tries twice.
-func TestAMessageIsReturnedUntilItIsDead(t *testing.T) {
-	n := newWorld().start(t)
-	n.putGroup(func(g *transport.GroupConfig) { g.RetryMaxTimes = 2 })
-	first := n.mustSend("T", "body")
-	position := first
-	for _, topic := range []string{"%RETRY%g", "%RETRY%g", "%DLQ%g"} {
-		end := n.b.handler.store.End()
-		if got := n.giveBack(transport.Return{Position: position, Group: "g"}); got.Code != message.Success {
-			t.Fatal(got.Code, got.Remark)
-		}
-		position = end
-		rec := n.record(position)
-		p := rec.Properties().Map()
-		if string(rec.Topic()) != topic || p["RETRY_TOPIC"] != "T" || p["ORIGIN_MESSAGE_ID"] != string(message.AppendOffsetID(nil, listenAddr, first)) {
-			t.Errorf("stored in %s, want %s, with %v", rec.Topic(), topic, p)
-		}
-	}
-	if tried := n.record(position).ReconsumeTimes(); tried != 3 { // what RocketMQ stores, too
-		t.Errorf("the dead letter was tried %d times", tried)
 	}
 }

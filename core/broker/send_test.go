@@ -95,8 +95,9 @@ func TestSendRefuses(t *testing.T) {
 		{"transaction in capitals", nil, properties(props("TRAN_MSG", "TRUE")), 16, "transactional messages are not enabled"},
 		{"transaction by its flag alone", nil, change(func(s *transport.Send) { s.SysFlag = message.FlagPrepared }), 16, "transactional"},
 		{"rollback by its flag alone", nil, change(func(s *transport.Send) { s.SysFlag = message.FlagRollback }), 16, "transactional"},
-		{"delayed", nil, properties(props("DELAY", "1")), 13, "delayed messages (property DELAY) are not enabled"},
-		{"delayed, named twice", nil, properties(props("DELAY", "0", "DELAY", "3")), 13, "delayed messages"},
+		{"delayed by something that is no number", nil, properties(props("DELAY", "soon")), 1, `property DELAY is "soon", which is not a number`},
+		{"properties over the limit with a delay", nil, properties(props("K", strings.Repeat("v", 32700), "DELAY", "1")), 13,
+			"the properties are longer than 32767 bytes"},
 		{"retry of a group that may not exist", func(w *world) { w.sec.Groups.AutoCreate = false }, topic("%RETRY%nobody"), 26,
 			`group "nobody" does not exist and groups.auto_create is off`},
 		{"ordered topic on a broker that may not be written to", nil, topic("Ordered"), 16, "may not be written to (brokerPermission), and topic Ordered is ordered"},
@@ -178,6 +179,8 @@ func (n *node) topicNames() []string {
 	return names
 }
 
+const scheduled = message.TopicSchedule
+
 // TestSendStores has a line for each rule about what becomes of a message that is taken.
 func TestSendStores(t *testing.T) {
 	for _, c := range []struct {
@@ -204,6 +207,18 @@ func TestSendStores(t *testing.T) {
 		{"CLUSTER forged twice", func(s *transport.Send) { s.Properties = props("CLUSTER", "Other", "A", "1", "CLUSTER", "Another") }, "T", 2, 2, 0,
 			map[string]string{"A": "1"}},
 		{"a delay of 0", func(s *transport.Send) { s.Properties = props("DELAY", "0") }, "T", 2, 2, 0, map[string]string{"DELAY": "0"}},
+		{"a delay below 0", func(s *transport.Send) { s.Properties = props("DELAY", "-1") }, "T", 2, 2, 0, map[string]string{"DELAY": "-1"}},
+		{"delayed", func(s *transport.Send) { s.Properties = props("DELAY", "1", "A", "1") }, scheduled, 0, 2, 0,
+			map[string]string{"DELAY": "1", "A": "1", "REAL_TOPIC": "T", "REAL_QID": "2"}},
+		{"delayed, WAIT stays", func(s *transport.Send) { s.Properties = props("DELAY", "18", "WAIT", "true") }, scheduled, 17, 2, 0,
+			map[string]string{"DELAY": "18", "WAIT": "true", "REAL_TOPIC": "T", "REAL_QID": "2"}},
+		{"delayed, named twice", func(s *transport.Send) { s.Properties = props("DELAY", "0", "DELAY", "3") }, scheduled, 2, 2, 0,
+			map[string]string{"DELAY": "3", "REAL_TOPIC": "T", "REAL_QID": "2"}},
+		{"delayed by more than there is", func(s *transport.Send) { s.Properties = props("DELAY", "99") }, scheduled, 17, 2, 0,
+			map[string]string{"DELAY": "18", "REAL_TOPIC": "T", "REAL_QID": "2"}},
+		{"delayed, with forged places", func(s *transport.Send) {
+			s.Properties = props("REAL_TOPIC", "Other", "DELAY", "2", "REAL_QID", "9", "CLUSTER", "Mine")
+		}, scheduled, 1, 2, 0, map[string]string{"DELAY": "2", "REAL_TOPIC": "T", "REAL_QID": "2"}},
 		{"a transaction that isn't", func(s *transport.Send) { s.Properties = props("TRAN_MSG", "false") }, "T", 2, 2, 0,
 			map[string]string{"TRAN_MSG": "false"}},
 		{"compressed", func(s *transport.Send) { s.SysFlag = message.FlagCompressed | message.FlagZlib }, "T", 2, 2, 0x301, nil},
@@ -213,10 +228,10 @@ func TestSendStores(t *testing.T) {
 		{"retry", func(s *transport.Send) { s.Topic, s.QueueID, s.ReconsumeTimes = []byte("%RETRY%g"), 0, 15 }, "%RETRY%g", 0, 0, 0, nil},
 		{"retry with a delay", func(s *transport.Send) {
 			s.Topic, s.QueueID, s.ReconsumeTimes, s.Properties = []byte("%RETRY%g"), 0, 1, props("DELAY", "4", "A", "1")
-		}, "%RETRY%g", 0, 0, 0, map[string]string{"DELAY": "4", "A": "1"}},
+		}, scheduled, 3, 0, 0, map[string]string{"DELAY": "4", "A": "1", "REAL_TOPIC": "%RETRY%g", "REAL_QID": "0"}},
 		{"retry of an old client's transaction", func(s *transport.Send) {
 			s.Topic, s.QueueID, s.ReconsumeTimes, s.Properties = []byte("%RETRY%g"), 0, 1, props("TRAN_MSG", "true", "DELAY", "4")
-		}, "%RETRY%g", 0, 0, 0, map[string]string{"TRAN_MSG": "true", "DELAY": "4"}},
+		}, scheduled, 3, 0, 0, map[string]string{"TRAN_MSG": "true", "DELAY": "4", "REAL_TOPIC": "%RETRY%g", "REAL_QID": "0"}},
 		{"retried often enough", func(s *transport.Send) {
 			s.Topic, s.QueueID, s.ReconsumeTimes, s.Properties = []byte("%RETRY%wide"), 3, 16, props("DELAY", "18", "A", "1")
 		}, "%DLQ%wide", 0, 3, 0, map[string]string{"A": "1"}},

@@ -200,6 +200,8 @@ type BrokerAdmin interface {
 	Config(ctx context.Context, c *Caller) (map[string]string, DataVersion, error)
 	// UpdateConfig changes settings by RocketMQ's property names. Unknown or fixed ones are an error, and nothing changes.
 	UpdateConfig(ctx context.Context, c *Caller, values map[string]string) error
+	// DelayOffsets returns the progress of the delay levels, in the form of delayOffset.json on one line.
+	DelayOffsets(ctx context.Context, c *Caller) ([]byte, error)
 	// Clean does one of the maintenance jobs now.
 	Clean(ctx context.Context, c *Caller, job CleanJob) error
 }

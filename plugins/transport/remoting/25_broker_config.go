@@ -7,7 +7,7 @@ import (
 	"github.com/weirmq/weir/sdk/wire"
 )
 
-// UPDATE_BROKER_CONFIG (25), GET_BROKER_CONFIG (26), GET_BROKER_RUNTIME_INFO (28), and the maintenance jobs
+// UPDATE_BROKER_CONFIG (25), GET_BROKER_CONFIG (26), GET_BROKER_RUNTIME_INFO (28), GET_ALL_DELAY_OFFSET (45), and the maintenance jobs
 // CLEAN_EXPIRED_CONSUMEQUEUE (306), CLEAN_UNUSED_TOPIC (316) and DELETE_EXPIRED_COMMITLOG (329).
 
 func serveUpdateConfig(ctx context.Context, r *request) ([]byte, error) {
@@ -38,6 +38,10 @@ func serveRuntimeInfo(ctx context.Context, r *request) ([]byte, error) {
 		return nil, err
 	}
 	return r.json(&wire.KVTable{Table: table})
+}
+
+func serveDelayOffsets(ctx context.Context, r *request) ([]byte, error) {
+	return r.c.e.h.Broker.DelayOffsets(ctx, &r.caller)
 }
 
 func serveClean(job transport.CleanJob) serveFunc {

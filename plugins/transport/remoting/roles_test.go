@@ -307,6 +307,11 @@ func (a *allRoles) Counter(_ context.Context, _ *transport.Caller, name, key str
 	return transport.StatsItems{Minute: transport.StatsItem{Sum: 3, TPS: 0.05, AvgPt: 1}}, nil
 }
 
+func (a *allRoles) DelayOffsets(context.Context, *transport.Caller) ([]byte, error) {
+	a.note("Broker.DelayOffsets")
+	return []byte(`{"offsetTable":{3:12}}`), nil
+}
+
 func (a *allRoles) RuntimeInfo(context.Context, *transport.Caller) (map[string]string, error) {
 	a.note("Broker.RuntimeInfo")
 	return map[string]string{"brokerVersion": "407"}, nil

@@ -60,6 +60,7 @@ func addAdminRoutes(h *transport.Handlers, add addRoute) {
 	add(h.Broker != nil, apart, wire.CodeUpdateBrokerConfig, serveUpdateConfig)
 	add(h.Broker != nil, apart, wire.CodeGetBrokerConfig, serveConfig)
 	add(h.Broker != nil, apart, wire.CodeGetBrokerRuntimeInfo, serveRuntimeInfo)
+	add(h.Broker != nil, apart, wire.CodeGetAllDelayOffset, serveDelayOffsets)
 	add(h.Broker != nil, apart, wire.CodeCleanExpiredConsumeQueue, serveClean(transport.CleanExpiredQueues))
 	add(h.Broker != nil, apart, wire.CodeCleanUnusedTopic, serveClean(transport.CleanUnusedTopics))
 	add(h.Broker != nil, apart, wire.CodeDeleteExpiredCommitLog, serveClean(transport.CleanExpiredLog))

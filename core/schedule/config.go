@@ -1,0 +1,31 @@
+package schedule
+
+import (
+	"fmt"
+	"time"
+)
+
+// Config is the `schedule` section of broker.yaml.
+type Config struct {
+	// Levels is the table of delay levels: level 1 waits as long as the first says, and so on. A message that asks for a higher level
+	// than there is gets the highest. Messages that wait already keep the time of delivery that they were given; those of levels that were
+	// taken away wait until the level is back. Default RocketMQ's 18.
+	Levels string `yaml:"levels"`
+	// SaveInterval is how often the progress of the levels is written to config/delayOffset.json. After a crash up to so much is
+	// delivered twice. Default 10s.
+	SaveInterval time.Duration `yaml:"save_interval"`
+}
+
+// DefaultConfig returns RocketMQ's defaults.
+func DefaultConfig() Config { return Config{Levels: DefaultLevels, SaveInterval: 10 * time.Second} }
+
+// Validate says what is wrong with c.
+func (c *Config) Validate() error {
+	if _, err := ParseLevels(c.Levels); err != nil {
+		return fmt.Errorf("levels: %w", err)
+	}
+	if c.SaveInterval < 100*time.Millisecond || c.SaveInterval > time.Hour {
+		return fmt.Errorf("save_interval: %v is out of range, allowed are 100ms to 1h", c.SaveInterval)
+	}
+	return nil
+}

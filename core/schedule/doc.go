@@ -1,0 +1,21 @@
+// Package schedule keeps messages back until their time has come.
+//
+// A message with a delay level (property DELAY) waits in RocketMQ's topic SCHEDULE_TOPIC_XXXX, in the queue of its level: all
+// messages of a queue wait equally long, so they come due in the order in which they were stored, and only the first of each
+// queue has to be watched. The queue's entries hold the time of delivery in place of a tag. When it has come the message is
+// stored again under its real topic and queue.
+//
+//	producer -> SCHEDULE_TOPIC_XXXX, queue level-1, REAL_TOPIC and REAL_QID noted
+//	            … due: stored again in the real topic; config/delayOffset.json says how far each level is
+//
+// # What it promises
+//
+// Nothing is delivered early, and nothing is lost: a level goes on behind a message only when that is stored in its real topic,
+// or can never be. After a crash the deliveries of the last save_interval may come twice, as RocketMQ's do. Files and records are RocketMQ
+// 4.9.7's (ScheduleMessageService), both ways.
+//
+// # What it costs
+//
+// One goroutine sleeps until the next message is due, at most sleepMax. Messages that are due together are stored again
+// as one batch.
+package schedule
