@@ -251,4 +251,3 @@ func ignoreMissing(err error) error {
 	}
 	return err
 }
-

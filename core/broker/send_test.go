@@ -96,7 +96,7 @@ func TestSendRefuses(t *testing.T) {
 		{"transaction by its flag alone", nil, change(func(s *transport.Send) { s.SysFlag = message.FlagPrepared }), 16, "transactional"},
 		{"rollback by its flag alone", nil, change(func(s *transport.Send) { s.SysFlag = message.FlagRollback }), 16, "transactional"},
 		{"delayed by something that is no number", nil, properties(props("DELAY", "soon")), 1, `property DELAY is "soon", which is not a number`},
-		{"properties over the limit with a delay", nil, properties(props("K", strings.Repeat("v", 32700), "DELAY", "1")), 13,
+		{"properties over the limit with a delay", nil, properties(props("K", strings.Repeat("v", 32730), "DELAY", "1")), 13,
 			"the properties are longer than 32767 bytes"},
 		{"retry of a group that may not exist", func(w *world) { w.sec.Groups.AutoCreate = false }, topic("%RETRY%nobody"), 26,
 			`group "nobody" does not exist and groups.auto_create is off`},

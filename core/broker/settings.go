@@ -71,7 +71,7 @@ func newSettings(cfg *config.Config, sec *sections, compilers queue.Compilers, n
 		"notifyConsumerIdsChangedEnable": "true",
 		// What mqadmin exportConfigs takes for granted.
 		"filterServerNums":  "0",
-		"messageDelayLevel": "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h",
+		"messageDelayLevel": sec.Schedule.Levels,
 		"msgTraceTopicName": "RMQ_SYS_TRACE_TOPIC",
 		"traceOn":           "true",
 		"traceTopicEnable":  "false",

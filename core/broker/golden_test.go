@@ -1,0 +1,158 @@
+package broker
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirmq/weir/core/clock"
+	"github.com/weirmq/weir/core/internal/vfs"
+	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/plugin"
+)
+
+// recorded is a message of a recorded store's manifest.
+type recorded struct {
+	Topic      string
+	QueueID    message.QueueID
+	MsgID      string
+	State      string
+	Properties map[string]string
+}
+
+// openRecorded makes a world of a store that a real RocketMQ 4.9.7 broker has written, see core/store/testdata/stores, in which it is
+// so much later than when the last message was stored.
+func openRecorded(t *testing.T, kind string, later time.Duration) (*world, []recorded) {
+	t.Helper()
+	root := filepath.Join(untar(t, filepath.Join("..", "store", "testdata", "stores", kind+".tar.gz")), kind)
+	var manifest []recorded
+	readJSON(t, filepath.Join(root, "manifest.json"), &manifest)
+	var drained []struct{ StoreTimestamp int64 }
+	readJSON(t, filepath.Join(root, "drain.json"), &drained)
+	var latest int64
+	for _, m := range drained {
+		latest = max(latest, m.StoreTimestamp)
+	}
+	w := newWorld()
+	w.fs, w.clock = vfs.OS{}, clock.NewManual(time.UnixMilli(latest).Add(later))
+	w.cfg.DataDir = filepath.Join(root, "store")
+	w.sec.Store.ReservedTime = 100 * 365 * 24 * time.Hour
+	conf, err := os.ReadFile(filepath.Join(root, "broker.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(conf)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		n, _ := strconv.Atoi(value)
+		switch key {
+		case "mappedFileSizeCommitLog":
+			w.sec.Store.SegmentSize = plugin.Size(n)
+		case "mappedFileSizeConsumeQueue":
+			w.sec.Store.ConsumeQueueEntries = n / message.EntrySize
+		case "messageDelayLevel":
+			w.sec.Schedule.Levels = value
+		}
+	}
+	return w, manifest
+}
+
+func untar(t *testing.T, path string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return dir
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Typeflag == tar.TypeDir {
+			continue
+		}
+		to := filepath.Join(dir, filepath.FromSlash(h.Name))
+		data, err := io.ReadAll(r)
+		if err := errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, data, 0o644), os.Chtimes(to, h.ModTime, h.ModTime)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func readJSON(t *testing.T, path string, v any) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err := errors.Join(err, json.Unmarshal(data, v)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ids returns the unique keys of the messages in a queue.
+func (n *node) ids(topic string, id message.QueueID) (list []string) {
+	n.t.Helper()
+	for from := message.Offset(0); ; {
+		p := n.pull("reader", topic, id, from)
+		if p.Code != message.Success {
+			return list
+		}
+		for _, c := range p.Records.Chunks {
+			for len(c) > 0 {
+				rec, size, err := message.ViewRecord(c)
+				if err != nil {
+					n.t.Fatal(err)
+				}
+				key, _ := rec.Properties().Get(message.PropUniqKey)
+				list, c = append(list, string(key)), c[size:]
+			}
+		}
+		from = p.NextBeginOffset
+		p.Records.Release()
+	}
+}
+
+// TestRecordedDelays opens a store in which RocketMQ has left delayed messages. Two hours later, those of level 17 are delivered, each once;
+// those that it delivered aren't again, and those that wait for a hundred years still wait.
+func TestRecordedDelays(t *testing.T) {
+	w, manifest := openRecorded(t, "delayed", 2*time.Hour)
+	n := w.start(t)
+	n.eventuallyVisible("GoldenDelayed", 0, 25)
+	n.eventuallyVisible("GoldenDelayed", 1, 25)
+	for range 2 {
+		times := map[string]int{}
+		for q := range message.QueueID(2) {
+			for _, id := range n.ids("GoldenDelayed", q) {
+				times[id]++
+			}
+		}
+		for _, m := range manifest {
+			want := 1
+			if m.State == "never" {
+				want = 0
+			}
+			if times[m.MsgID] != want {
+				t.Errorf("%s message %s of level %s is there %d times", m.State, m.MsgID, m.Properties["DELAY"], times[m.MsgID])
+			}
+		}
+		n = n.restart()
+	}
+	if text, err := os.ReadFile(filepath.Join(w.cfg.DataDir, "config", "delayOffset.json")); err != nil ||
+		string(text) != "{\n\t\"offsetTable\":{1:10,2:10,3:10,17:10,18:0\n\t}\n}" {
+		t.Errorf("delayOffset.json is %q, %v", text, err)
+	}
+}
