@@ -284,3 +284,31 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// plainText is read from any plain value.
+type plainText string
+
+func (p *plainText) UnmarshalText(b []byte) error { *p = plainText(b); return nil }
+func (*plainText) Plain()                         {}
+
+// TestDecodeYAML reads a file that isn't the configuration, as strictly and without references.
+func TestDecodeYAML(t *testing.T) {
+	var v struct {
+		Name  string            `yaml:"name"`
+		Want  plainText         `yaml:"want"`
+		Props map[string]string `yaml:"props"`
+	}
+	if err := config.DecodeYAML("x.yaml", []byte("name: a ${env:B} $${c}\nwant: true\nprops: {n: \"1\"}\n"), &v); err != nil {
+		t.Fatal(err)
+	}
+	if v.Name != "a ${env:B} $${c}" || v.Want != "true" || v.Props["n"] != "1" {
+		t.Errorf("%+v", v)
+	}
+	err := config.DecodeYAML("x.yaml", []byte("nam: a\nwant: [1]\nprops: {n: 1.50}\n"), &v)
+	for _, want := range []string{"x.yaml:1:1: unknown key \"nam\"", "name", "x.yaml:2:7: want: want text, not a list",
+		"x.yaml:3:12: props.n: want text, not the number 1.50; write it in quotes: \"1.50\""} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\nwithout %q", err, want)
+		}
+	}
+}

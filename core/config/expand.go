@@ -14,10 +14,14 @@ const maxSecretSize = 64 << 10
 type expander struct {
 	lookup func(string) (string, bool)
 	dir    string // what relative paths in ${file:} are relative to
+	off    bool   // nothing is resolved
 }
 
 // string returns s with its references resolved, and whether there were any. "$${" stands for "${".
 func (x expander) string(s string) (out string, replaced bool, err error) {
+	if x.off {
+		return s, false, nil
+	}
 	var b strings.Builder
 	for {
 		i := strings.Index(s, "${")

@@ -14,7 +14,8 @@ import (
 
 // scalar decodes a single value.
 func (d *decoder) scalar(n *node, v reflect.Value, path string, s shape, f field) {
-	if hint, ok := fits(n, s); !ok {
+	plain := v.CanAddr() && reflect.PointerTo(v.Type()).Implements(plainType)
+	if hint, ok := fits(n, s); !ok && !plain {
 		d.fail(n.at, path, hint, "want %s, not %s", s.want(), describe(n))
 		return
 	}
