@@ -70,8 +70,11 @@ func (e *engine) close(ctx context.Context) {
 
 // compile makes an engine and compiles c on it. What was compiled before comes from a cache on disk. The cache holds
 // machine code, so nobody but the broker may write there. When compiling with it fails, it is tried without: a cache that
-// can't be read must not keep a module from running.
+// can't be read must not keep a module from running. Without a data directory there is no cache.
 func compile(ctx context.Context, c *checked, set plugin.Settings) (*engine, wazero.CompiledModule, error) {
+	if set.DataDir == "" {
+		return compileIn(ctx, c, "")
+	}
 	dir := filepath.Join(set.DataDir, "compiled")
 	if err := prepareCache(dir); err != nil {
 		set.Logger.Warn("compiled modules aren't kept", "error", err)

@@ -60,6 +60,25 @@ var (
 	ErrStopped = errors.New("the filter isn't running")
 )
 
+// Code names the kind of an error of this package in a word, for scripts: manifest, import, fuel. It is "" for other errors.
+func Code(err error) string {
+	for _, x := range []struct {
+		kind error
+		code string
+	}{
+		{ErrTest, "test"}, {ErrStart, "start"}, {ErrHash, "hash"}, {ErrTooLarge, "too_large"}, {ErrMalformed, "malformed"},
+		{ErrImport, "import"}, {ErrExport, "export"}, {ErrManifest, "manifest"}, {ErrConfig, "config"},
+		{ErrUnknownModule, "unknown_module"}, {ErrUnknownFunction, "unknown_function"}, {ErrFuel, "fuel"}, {ErrStack, "stack"},
+		{ErrTrap, "trap"}, {ErrImportUse, "import_use"}, {ErrArea, "area"}, {ErrResultCount, "result_count"}, {ErrCode, "code"},
+		{ErrSlots, "slots"}, {ErrOpen, "open"}, {ErrDisabled, "disabled"}, {ErrRemoved, "removed"}, {ErrStopped, "stopped"},
+	} {
+		if errors.Is(err, x.kind) {
+			return x.code
+		}
+	}
+	return ""
+}
+
 // fault wraps a sentinel with what was seen.
 func fault(kind error, format string, args ...any) error {
 	return fmt.Errorf("%w: %s", kind, fmt.Sprintf(format, args...))

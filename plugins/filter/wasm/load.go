@@ -94,7 +94,7 @@ func check(bin []byte, cfg *Config) (*checked, error) {
 	}
 	text, ok := c.parsed.Custom(manifestSection)
 	if !ok {
-		return nil, fault(ErrManifest, "there is no custom section %s; pack the module, last of all steps", manifestSection)
+		return nil, errNoManifest()
 	}
 	if c.manifest, err = ParseManifest(text); err != nil {
 		return nil, err
@@ -115,6 +115,10 @@ func check(bin []byte, cfg *Config) (*checked, error) {
 	}
 	c.binary = out.Encode()
 	return c, nil
+}
+
+func errNoManifest() error {
+	return fault(ErrManifest, "there is no custom section %s; pack the module, last of all steps", manifestSection)
 }
 
 // abiExport is an export of the ABI.

@@ -122,6 +122,9 @@ func (t SlotType) String() string {
 	return strconv.Itoa(int(t))
 }
 
+// MarshalText writes the name in a manifest.
+func (t SlotType) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
 // UnmarshalText reads the name in a manifest.
 func (t *SlotType) UnmarshalText(b []byte) error {
 	i := slices.Index(slotTypeNames[:], string(b))

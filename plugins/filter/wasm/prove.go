@@ -66,18 +66,9 @@ func (c *maker) proveGroup(ctx context.Context, m *module, r *reporter, tests []
 }
 
 func (p *program) proveBatch(ctx context.Context, tests []Test) error {
-	b := &filter.Batch{Topic: "test"}
-	for _, x := range tests {
-		rec, err := x.record()
-		if err != nil {
-			return fault(ErrTest, "%s: %s", x.label(), err)
-		}
-		b.Records = append(b.Records, rec)
-		code := int64(0)
-		if x.Tag != "" {
-			code = message.TagsCode(x.Tag)
-		}
-		b.TagsCodes = append(b.TagsCodes, code)
+	b, err := batchOf(tests, len(tests))
+	if err != nil {
+		return err
 	}
 	var v filter.Verdicts
 	v.Reset(b.Len())
@@ -89,9 +80,9 @@ func (p *program) proveBatch(ctx context.Context, tests []Test) error {
 	for i, x := range tests {
 		if got := outcomeOf(&v, i); got != x.Want {
 			if got == "undecided" {
-				return fault(ErrTest, "%s: %s", x.label(), p.Fault())
+				return fault(ErrTest, "%s: %s", x.Label(), p.Fault())
 			}
-			return fault(ErrTest, "%s is %s, want %s", x.label(), got, x.Want)
+			return fault(ErrTest, "%s is %s, want %s", x.Label(), got, x.Want)
 		}
 	}
 	if err := p.acquire(ctx); err != nil {
@@ -102,6 +93,29 @@ func (p *program) proveBatch(ctx context.Context, tests []Test) error {
 		return fault(ErrTest, "purity is pure, but a fresh instance judged the tests differently in another order")
 	}
 	return nil
+}
+
+// batchOf makes a batch of n messages, those of the tests again and again.
+func batchOf(tests []Test, n int) (*filter.Batch, error) {
+	b := &filter.Batch{Topic: "test"}
+	for i := range n {
+		x := &tests[i%len(tests)]
+		if i >= len(tests) {
+			b.Records, b.TagsCodes = append(b.Records, b.Records[i%len(tests)]), append(b.TagsCodes, b.TagsCodes[i%len(tests)])
+			continue
+		}
+		rec, err := x.record()
+		if err != nil {
+			return nil, fault(ErrTest, "%s: %s", x.Label(), err)
+		}
+		b.Records = append(b.Records, rec)
+		code := int64(0)
+		if x.Tag != "" {
+			code = message.TagsCode(x.Tag)
+		}
+		b.TagsCodes = append(b.TagsCodes, code)
+	}
+	return b, nil
 }
 
 func outcomeOf(v *filter.Verdicts, i int) string {
@@ -118,8 +132,8 @@ func outcomeOf(v *filter.Verdicts, i int) string {
 	return "false"
 }
 
-// label names a test.
-func (x *Test) label() string {
+// Label names a test: by its name, or else by its properties.
+func (x *Test) Label() string {
 	if x.Name != "" {
 		return printable([]byte(x.Name), 100)
 	}

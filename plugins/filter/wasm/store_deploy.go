@@ -66,7 +66,7 @@ func ModuleName(bin []byte) (string, error) {
 	}
 	text, ok := parsed.Custom(manifestSection)
 	if !ok {
-		return "", fault(ErrManifest, "there is no custom section %s; pack the module, last of all steps", manifestSection)
+		return "", errNoManifest()
 	}
 	m, err := ParseManifest(text)
 	if err != nil {
