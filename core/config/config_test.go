@@ -288,20 +288,26 @@ func FuzzLoad(f *testing.F) {
 // plainText is read from any plain value.
 type plainText string
 
-func (p *plainText) UnmarshalText(b []byte) error { *p = plainText(b); return nil }
-func (*plainText) Plain()                         {}
+func (p *plainText) UnmarshalText(b []byte) error {
+	if *p = plainText(b); b == nil {
+		*p = "nothing"
+	}
+	return nil
+}
+func (*plainText) Plain() {}
 
 // TestDecodeYAML reads a file that isn't the configuration, as strictly and without references.
 func TestDecodeYAML(t *testing.T) {
 	var v struct {
 		Name  string            `yaml:"name"`
 		Want  plainText         `yaml:"want"`
+		List  []plainText       `yaml:"list"`
 		Props map[string]string `yaml:"props"`
 	}
-	if err := config.DecodeYAML("x.yaml", []byte("name: a ${env:B} $${c}\nwant: true\nprops: {n: \"1\"}\n"), &v); err != nil {
+	if err := config.DecodeYAML("x.yaml", []byte("name: a ${env:B} $${c}\nwant: true\nlist: [null, 1.50, x]\nprops: {n: \"1\"}\n"), &v); err != nil {
 		t.Fatal(err)
 	}
-	if v.Name != "a ${env:B} $${c}" || v.Want != "true" || v.Props["n"] != "1" {
+	if v.Name != "a ${env:B} $${c}" || v.Want != "true" || len(v.List) != 3 || v.List[0] != "nothing" || v.List[1] != "1.50" || v.Props["n"] != "1" {
 		t.Errorf("%+v", v)
 	}
 	err := config.DecodeYAML("x.yaml", []byte("nam: a\nwant: [1]\nprops: {n: 1.50}\n"), &v)

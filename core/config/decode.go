@@ -52,6 +52,12 @@ func (d *decoder) value(n *node, v reflect.Value, path string, f field) {
 	}
 	s := shapeOf(v.Type())
 	if n.kind == null {
+		if p, ok := plainOf(v); ok {
+			if err := p.UnmarshalText(nil); err != nil {
+				d.fail(n.at, path, "", "%s", err)
+			}
+			return
+		}
 		if s < shapeStruct {
 			d.fail(n.at, path, "give a value or remove the key", "has no value")
 		}
@@ -71,6 +77,14 @@ func (d *decoder) value(n *node, v reflect.Value, path string, f field) {
 		}
 		d.scalar(n, v, path, s, f)
 	}
+}
+
+func plainOf(v reflect.Value) (Plain, bool) {
+	if !v.CanAddr() {
+		return nil, false
+	}
+	p, ok := v.Addr().Interface().(Plain)
+	return p, ok
 }
 
 // structure decodes a section and calls its Validate. A value that could not be decoded has its default there.

@@ -61,7 +61,6 @@ var (
 	durationType = reflect.TypeFor[time.Duration]()
 	sizeType     = reflect.TypeFor[plugin.Size]()
 	unmarshaler  = reflect.TypeFor[encoding.TextUnmarshaler]()
-	plainType    = reflect.TypeFor[Plain]()
 	chooser      = reflect.TypeFor[interface{ Choices() []string }]()
 )
 

@@ -14,7 +14,7 @@ import (
 
 // scalar decodes a single value.
 func (d *decoder) scalar(n *node, v reflect.Value, path string, s shape, f field) {
-	plain := v.CanAddr() && reflect.PointerTo(v.Type()).Implements(plainType)
+	_, plain := plainOf(v)
 	if hint, ok := fits(n, s); !ok && !plain {
 		d.fail(n.at, path, hint, "want %s, not %s", s.want(), describe(n))
 		return

@@ -11,7 +11,7 @@ import (
 // of the YAML library.
 func YAMLFromJSON(b []byte) ([]byte, error) { return yaml.JSONToYAML(b) }
 
-// Plain is a type that is read from any plain value in YAML: from true and 5 as well as from text.
+// Plain is a type that is read from any plain value in YAML: from true and 5 as well as from text, and from null as nil.
 type Plain interface {
 	UnmarshalText([]byte) error
 	Plain()

@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,8 +16,9 @@ import (
 type Inspection struct {
 	SHA256 string `json:"sha256"`
 	Size   int    `json:"size"`
-	// Metered is the size with the instructions that count fuel; 0 if they couldn't be written into it.
-	Metered int `json:"metered_size"`
+	// FuelGrowth is how many times larger the instructions that count fuel make the module, custom sections aside; 0 if they
+	// couldn't be written into it.
+	FuelGrowth float64 `json:"fuel_growth"`
 	// Manifest is nil if there is none that can be read.
 	Manifest *Manifest `json:"manifest"`
 	Imports  []Outside `json:"imports"`
@@ -112,7 +114,9 @@ func (x *Inspection) structure(m *wasmbin.Module, cfg *Config) {
 		x.problem(fault(ErrMalformed, "%s", err))
 		return
 	}
-	x.Metered = len(out.Encode())
+	plain := *m
+	plain.Customs, out.Customs = nil, nil
+	x.FuelGrowth = float64(len(out.Encode())) / float64(len(plain.Encode()))
 }
 
 func (x *Inspection) manifest(m *wasmbin.Module, cfg *Config) {
@@ -151,4 +155,23 @@ func (x *Inspection) run(ctx context.Context, bin []byte) {
 	}
 	defer t.Close(ctx)
 	x.problem(t.prove(ctx, t.module, t.report))
+}
+
+// Pack appends a manifest to a module that has none yet. A module whose toolchain has put it in must have the same.
+func Pack(bin, manifest []byte) ([]byte, error) {
+	if _, err := ParseManifest(manifest); err != nil {
+		return nil, err
+	}
+	m, err := wasmbin.Parse(bin, bounds())
+	if err != nil {
+		return nil, fault(ErrMalformed, "%s", err)
+	}
+	have, ok := m.Custom(manifestSection)
+	if !ok {
+		return wasmbin.AppendCustom(bin, manifestSection, manifest), nil
+	}
+	if !bytes.Equal(have, manifest) {
+		return nil, fault(ErrManifest, "the toolchain has put another manifest into the module")
+	}
+	return bin, nil
 }

@@ -2,6 +2,7 @@ package wasm
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"math"
@@ -50,8 +51,8 @@ func (t *Trial) Close(ctx context.Context) { t.module.engine.close(ctx) }
 // Manifest returns the module's manifest. It must not be changed.
 func (t *Trial) Manifest() *Manifest { return t.module.manifest }
 
-// RecordsMax is how many messages a broker gives to a module in one call by default.
-func (t *Trial) RecordsMax() int { return t.cfg.Limits.Records }
+// Hash returns the SHA-256 of the module's file in hexadecimal.
+func (t *Trial) Hash() string { return hex.EncodeToString(t.module.hash[:]) }
 
 // Judged is what a module has said of a batch.
 type Judged struct {
@@ -156,14 +157,9 @@ func (t *Trial) Call(ctx context.Context, settings map[string]string, function s
 }
 
 func (j *Judged) call(ctx context.Context, f *function, rows [][]*string, order []int) ([]string, error) {
-	c := &filter.Call{Want: ^uint64(0) >> (64 - len(order)), Batch: &filter.Batch{Topic: "test"}, Args: make([]filter.Argument, len(f.args)), Kinds: f.args}
-	for i, row := range order {
-		if len(rows[row]) != len(f.args) {
-			return nil, fault(ErrTest, "%s has %d arguments, not %d", f.about.Name, len(f.args), len(rows[row]))
-		}
-		for k, text := range rows[row] {
-			setArgument(&c.Args[k], i, text, f.about.Args[k])
-		}
+	c, err := rowsCall(f, rows, order)
+	if err != nil {
+		return nil, err
 	}
 	var r filter.Values
 	if err := f.Call(ctx, c, &r); err != nil {
@@ -177,6 +173,20 @@ func (j *Judged) call(ctx context.Context, f *function, rows [][]*string, order 
 		list[i] = valueText(&r, i, f.about.Result)
 	}
 	return list, nil
+}
+
+// rowsCall makes a call for the rows of order.
+func rowsCall(f *function, rows [][]*string, order []int) (*filter.Call, error) {
+	c := &filter.Call{Want: ^uint64(0) >> (64 - len(order)), Batch: &filter.Batch{Topic: "test"}, Args: make([]filter.Argument, len(f.args)), Kinds: f.args}
+	for i, row := range order {
+		if len(rows[row]) != len(f.args) {
+			return nil, fault(ErrTest, "%s has %d arguments, not %d", f.about.Name, len(f.args), len(rows[row]))
+		}
+		for k, text := range rows[row] {
+			setArgument(&c.Args[k], i, text, f.about.Args[k])
+		}
+	}
+	return c, nil
 }
 
 func setArgument(a *filter.Argument, i int, text *string, t SlotType) {
@@ -234,12 +244,41 @@ func (t *Trial) Measure(ctx context.Context, settings map[string]string, tests [
 		return nil, err
 	}
 	var v filter.Verdicts
+	return t.measure(p, n, during, func() error {
+		v.Reset(n)
+		return p.Match(ctx, b, &v)
+	})
+}
+
+// MeasureCall measures a function likewise, in calls for n messages, at most filter.ColumnsMax.
+func (t *Trial) MeasureCall(ctx context.Context, settings map[string]string, function string, rows [][]*string, n int, during time.Duration) (*Cost, error) {
+	f, err := t.with(n, settings).functionOf(ctx, t.module, t.report, function)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i % len(rows)
+	}
+	c, err := rowsCall(f, rows, order)
+	if err != nil {
+		return nil, err
+	}
+	var r filter.Values
+	return t.measure(f.program, n, during, func() error {
+		r.Reset()
+		return f.Call(ctx, c, &r)
+	})
+}
+
+// measure runs once again and again. It fails when the module does.
+func (t *Trial) measure(p *program, n int, during time.Duration, once func() error) (*Cost, error) {
 	var best time.Duration
 	before := t.module.figures.info()
 	for began := time.Now(); best == 0 || time.Since(began) < during; {
-		v.Reset(n)
 		from := time.Now()
-		if err := p.Match(ctx, b, &v); err != nil {
+		if err := once(); err != nil {
 			return nil, err
 		}
 		if took := max(time.Since(from), 1); best == 0 || took < best {
