@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"syscall"
 
 	"github.com/weirmq/weir/core/config"
 )
@@ -58,8 +59,14 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &op) && op.Op == "listen":
 		return exitFailure // our own address, nobody else's
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &network):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &network) && !isErrno(network):
 		return exitUnreachable
 	}
 	return exitFailure
+}
+
+// isErrno says that err is a number of the operating system, about a file for example. Those have the methods of network errors, too.
+func isErrno(err error) bool {
+	_, ok := err.(syscall.Errno) //nolint:errorlint // what wraps a number is a network error or none
+	return ok
 }

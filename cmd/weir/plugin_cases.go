@@ -41,7 +41,7 @@ type wanted string
 // UnmarshalText reads what a person wrote.
 func (w *wanted) UnmarshalText(b []byte) error {
 	*w = wanted(b)
-	if _, err := strconv.ParseFloat(string(b), 64); err == nil || slices.Contains(outcomes, string(b)) {
+	if _, err := strconv.ParseFloat(string(b), 64); err == nil || outcome(string(b)) {
 		return nil
 	}
 	return fmt.Errorf("%q: want true, false, unknown or raise, or a function's number", b)
@@ -67,8 +67,8 @@ func (x *argument) UnmarshalText(b []byte) error {
 // Plain says that quotes aren't needed.
 func (*argument) Plain() {}
 
-// outcomes are what can be said of a message.
-var outcomes = []string{"true", "false", "unknown", "raise"}
+// outcome says whether s is something that can be said of a message.
+func outcome(s string) bool { return s == "true" || s == "false" || s == "unknown" || s == "raise" }
 
 // casesMax bounds the cases, so that those with one configuration fit into one batch.
 const casesMax = 1000
@@ -84,7 +84,7 @@ func (c *cases) Validate() error {
 		switch {
 		case x.Want == "":
 			errs = append(errs, plugin.Invalid(field, "has no want"))
-		case x.Function == "" && !slices.Contains(outcomes, string(x.Want)):
+		case x.Function == "" && !outcome(string(x.Want)):
 			errs = append(errs, plugin.Invalid(field, "want is the number %s, which only functions give", x.Want))
 		case x.Function == "" && x.Args != nil:
 			errs = append(errs, plugin.Invalid(field, "args are for a function; say which"))

@@ -52,7 +52,7 @@ func (a *app) showInspection(x *wasm.Inspection) {
 	if x.FuelGrowth > 0 {
 		line("fuel", "counting it makes the module %.2f times as large", x.FuelGrowth)
 	}
-	if x.MemoryPages > 0 || x.MemoryPagesMax > 0 {
+	if x.MemoryPagesMax > 0 {
 		line("memory", "%s of 64 KiB at the start, %d at most", count(int(x.MemoryPages), "page"), x.MemoryPagesMax)
 	}
 	showOutside(line, "imports", x.Imports, "that no filter gets")

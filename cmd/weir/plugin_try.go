@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -17,8 +18,8 @@ import (
 	"github.com/weirmq/weir/plugins/filter/wasm"
 )
 
-// batchSizes are those that the cases are repeated in: around the words of the bitmaps, and more than one call's default.
-var batchSizes = []int{1, 63, 64, 65, 1000}
+// batchSizes returns those that the cases are repeated in: around the words of the bitmaps, and more than one call's default.
+func batchSizes() []int { return []int{1, 63, 64, 65, 1000} }
 
 // casesRun is what `plugin test` finds.
 type casesRun struct {
@@ -43,13 +44,15 @@ type caseResult struct {
 	Fault  string `json:"fault,omitempty"`
 }
 
-// difference is a case that has another outcome in another batch.
+// difference is the first message of a batch that has another outcome than its case had.
 type difference struct {
 	Name  string `json:"name"`
 	Batch string `json:"batch"`
 	Place int    `json:"place"`
 	Want  string `json:"want"` // what it was among the cases alone
 	Got   string `json:"got"`
+	// More is how many other messages of the batch differ.
+	More  int    `json:"more"`
 	Fault string `json:"fault,omitempty"`
 }
 
@@ -97,7 +100,7 @@ func (a *app) withTrial(ctx context.Context, args []string, file string, f func(
 	if err != nil {
 		return err
 	}
-	t, err := wasm.NewTrial(ctx, in.binary, slog.New(slog.NewTextHandler(a.stderr, nil)))
+	t, err := wasm.NewTrial(ctx, in.binary, trialLog(a.stderr))
 	if err != nil {
 		return fmt.Errorf("%s: [%s] %w", in.path, wasm.Code(err), err)
 	}
@@ -116,8 +119,18 @@ func (a *app) withTrial(ctx context.Context, args []string, file string, f func(
 	return f(t, in.path, groups)
 }
 
+// trialLog writes what modules say without the time.
+func trialLog(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey && len(groups) == 0 {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+}
+
 func (a *app) test(ctx context.Context, t *wasm.Trial, path string, groups []*caseGroup) error {
-	out := &casesRun{Module: path, SHA256: t.Hash(), Batches: batchSizes, Differences: []difference{}, Pure: t.Manifest().Purity == "pure"}
+	out := &casesRun{Module: path, SHA256: t.Hash(), Batches: []int{}, Differences: []difference{}, Pure: t.Manifest().Purity == "pure"}
 	for _, g := range groups {
 		if err := out.group(ctx, t, g); err != nil {
 			return err
@@ -165,7 +178,15 @@ func (r *casesRun) group(ctx context.Context, t *wasm.Trial, g *caseGroup) error
 		r.compare(g, "the cases alone", first, alone[first:], j)
 		first += n
 	}
-	for _, size := range batchSizes {
+	g, alone = g.decided(alone)
+	if len(g.cases) == 0 {
+		return nil
+	}
+	for _, size := range batchSizes() {
+		if size > g.most() {
+			continue
+		}
+		r.count(size)
 		if size == 1 {
 			for i := range g.cases {
 				if err := r.batch(ctx, t, g, i, 1, alone[i:]); err != nil {
@@ -174,18 +195,41 @@ func (r *casesRun) group(ctx context.Context, t *wasm.Trial, g *caseGroup) error
 			}
 			continue
 		}
-		if err := r.batch(ctx, t, g, 0, min(size, g.most()), alone); err != nil {
+		if err := r.batch(ctx, t, g, 0, size, alone); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// undecided is the outcome of a message that the module failed at.
+const undecided = "undecided"
+
+// decided leaves out the cases that the module fails at: they would spoil every batch that they are in.
+func (g *caseGroup) decided(outcomes []string) (*caseGroup, []string) {
+	out := &caseGroup{config: g.config, function: g.function}
+	var kept []string
+	for i, x := range g.cases {
+		if outcomes[i] != undecided {
+			out.add(x)
+			kept = append(kept, outcomes[i])
+		}
+	}
+	return out, kept
+}
+
+// count notes a size of batches.
+func (r *casesRun) count(size int) {
+	if !slices.Contains(r.Batches, size) {
+		r.Batches = append(r.Batches, size)
+	}
+}
+
 func (r *casesRun) result(x *testCase, i int, j *wasm.Judged, got string) {
 	c := caseResult{Name: x.label(i), Want: string(x.Want), Got: got, Passed: x.met(got)}
 	if !c.Passed {
 		r.Failed++
-		if got == "undecided" && j.Fault != nil {
+		if got == undecided && j.Fault != nil {
 			c.Fault = j.Fault.Error()
 		}
 	}
@@ -214,20 +258,26 @@ func (r *casesRun) compare(g *caseGroup, name string, first int, alone []string,
 
 func (r *casesRun) differ(g *caseGroup, batch string, first int, alone, got []string, fault error) {
 	count := len(g.cases) - first
+	var d *difference
 	for i, outcome := range got {
 		want := alone[i%count]
-		if outcome == want {
-			continue
+		switch {
+		case outcome == want:
+		case d != nil:
+			d.More++
+		default:
+			d = &difference{Name: g.cases[first+i%count].label(first + i%count), Batch: batch, Place: i, Want: want, Got: outcome}
+			if outcome == undecided && fault != nil {
+				d.Fault = fault.Error()
+			}
 		}
-		if len(r.Differences) == differencesShown {
-			r.MoreDifferences++
-			continue
-		}
-		d := difference{Name: g.cases[first+i%count].label(first + i%count), Batch: batch, Place: i, Want: want, Got: outcome}
-		if outcome == "undecided" && fault != nil {
-			d.Fault = fault.Error()
-		}
-		r.Differences = append(r.Differences, d)
+	}
+	switch {
+	case d == nil:
+	case len(r.Differences) == differencesShown:
+		r.MoreDifferences++
+	default:
+		r.Differences = append(r.Differences, *d)
 	}
 }
 
@@ -253,7 +303,11 @@ func (a *app) showCases(r *casesRun) {
 		if i == 0 {
 			fmt.Fprintln(a.stdout, "\nThe outcome depends on the batch:")
 		}
-		fmt.Fprintf(a.stdout, "  %s: %s, but %s at place %d of %s\n", d.Name, d.Want, d.Got, d.Place, d.Batch)
+		fmt.Fprintf(a.stdout, "  %s: %s, but %s at place %d of %s", d.Name, d.Want, d.Got, d.Place, d.Batch)
+		if d.More > 0 {
+			fmt.Fprintf(a.stdout, ", and %d more there", d.More)
+		}
+		fmt.Fprintln(a.stdout)
 		if d.Fault != "" {
 			fmt.Fprintf(a.stdout, "    %s\n", oneLine(d.Fault))
 		}
@@ -264,6 +318,8 @@ func (a *app) showCases(r *casesRun) {
 	sizes := strings.Trim(strings.ReplaceAll(fmt.Sprint(r.Batches), " ", ", "), "[]")
 	fmt.Fprintf(a.stdout, "\n%s, %d failed", count(len(r.Cases), "case"), r.Failed)
 	switch {
+	case len(r.Batches) == 0: // no case has an outcome
+		fmt.Fprintln(a.stdout)
 	case len(r.Differences) > 0:
 		fmt.Fprintf(a.stdout, "; in batches of %s not always the same\n", sizes)
 	case r.Pure:

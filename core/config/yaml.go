@@ -26,6 +26,9 @@ func DecodeYAML(source string, src []byte, into any) error {
 	if len(errs) == 0 {
 		d.value(root, reflect.ValueOf(into).Elem(), "", field{})
 	}
+	for _, e := range d.errs {
+		e.Source = source // of what is missing, too
+	}
 	if len(d.errs) > 0 {
 		return errors.Join(d.errs.sorted().Unwrap()...)
 	}
