@@ -18,7 +18,7 @@ import (
 
 // gokit is a copy of go/mqf: what lies in another Go module can't be embedded.
 //
-//go:generate ./copy_gokit
+//go:generate ./copy_kits
 
 //go:embed all:template gokit c/mqf.h rust/mqf assemblyscript/mqf.ts assemblyscript/package-lock.json
 var files embed.FS

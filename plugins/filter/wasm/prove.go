@@ -132,7 +132,7 @@ func outcomeOf(v *filter.Verdicts, i int) string {
 	return "false"
 }
 
-// Label names a test: by its name, or else by its properties.
+// Label names a test: by its name, or else by what the message is.
 func (x *Test) Label() string {
 	if x.Name != "" {
 		return printable([]byte(x.Name), 100)
@@ -140,6 +140,9 @@ func (x *Test) Label() string {
 	text := "the message"
 	for _, name := range slices.Sorted(maps.Keys(x.Props)) {
 		text += " " + name + "=" + x.Props[name]
+	}
+	if len(x.Props) == 0 && x.Body != "" {
+		text += " " + x.Body[:min(len(x.Body), 60)]
 	}
 	return printable([]byte(text), 200)
 }

@@ -1,0 +1,3 @@
+module example.com/json-field
+
+go 1.24
