@@ -158,7 +158,7 @@ func TestPluginBuild(t *testing.T) {
 
 	for text, want := range map[string]string{
 		"language: c\n":  "steps: want 1 to 20",
-		"langauge: c\n":  `unknown key "langauge"; did you mean "language"?`,
+		"outputs: c\n":   `unknown key "outputs"; did you mean "output"?`,
 		"steps: [{}]\n":  "steps[0]: has nothing to run",
 		"output: ../x\n": `output: "../x": want a path below the project`,
 		"module: /x\n":   `module: "/x": want a path below the project`,
@@ -192,9 +192,9 @@ func TestPluginToolchains(t *testing.T) {
 		tools []string
 		want  string
 	}{
-		{"rust", nil, "cargo isn't on the PATH; install rustup (https://rustup.rs) and run 'rustup target add wasm32-unknown-unknown', or run 'apt-get install --no-install-recommends cargo rustc libstd-rust-dev-wasm32'"},
+		{"rust", nil, "cargo isn't on the PATH; install rustup (https://rustup.rs) and run 'rustup target add wasm32-unknown-unknown', or run 'apt-get install --no-install-recommends cargo rustc libstd-rust-dev-wasm32 lld'"},
 		{"rust", []string{"cargo", "rustup", "rustc=/no/such"}, "Rust's library for wasm32-unknown-unknown is missing; run 'rustup target add wasm32-unknown-unknown'"},
-		{"rust", []string{"cargo", "rustc=/no/such"}, "run 'apt-get install --no-install-recommends libstd-rust-dev-wasm32'"},
+		{"rust", []string{"cargo", "rustc=/no/such"}, "run 'apt-get install --no-install-recommends libstd-rust-dev-wasm32 lld'"},
 		{"go", nil, "go isn't on the PATH; install Go 1.24 or newer: https://go.dev/dl"},
 		{"go", []string{"go=go1.22.3"}, "the toolchain is too old: go1.22.3; install Go 1.24 or newer"},
 		{"c", nil, "clang isn't on the PATH; run 'apt-get install --no-install-recommends clang lld'"},

@@ -191,7 +191,7 @@ func replaceFile(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }() // it is gone when all went well
 	_, err = io.Copy(f, bytes.NewReader(data))
 	if err == nil {
 		err = f.Chmod(0o644)

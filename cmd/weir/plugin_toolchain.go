@@ -16,7 +16,7 @@ import (
 func installLine(program string) string {
 	switch program {
 	case "cargo", "rustc":
-		return "install rustup (https://rustup.rs) and run 'rustup target add wasm32-unknown-unknown', or run 'apt-get install --no-install-recommends cargo rustc libstd-rust-dev-wasm32'"
+		return "install rustup (https://rustup.rs) and run 'rustup target add wasm32-unknown-unknown', or run 'apt-get install --no-install-recommends cargo rustc libstd-rust-dev-wasm32 lld'"
 	case "go":
 		return "install Go 1.24 or newer: https://go.dev/dl"
 	case "clang":
@@ -101,7 +101,7 @@ func (p *project) checkRust(ctx context.Context, env []string) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
 	}
-	how := "run 'apt-get install --no-install-recommends libstd-rust-dev-wasm32'"
+	how := "run 'apt-get install --no-install-recommends libstd-rust-dev-wasm32 lld'"
 	if _, err := lookPath("rustup", env); err == nil {
 		how = "run 'rustup target add wasm32-unknown-unknown'"
 	}
