@@ -320,3 +320,76 @@ func TestPluginInspect(t *testing.T) {
 	}
 	wantResult(t, author(nil, "inspect", "nosuch.wasm"), exitUsage, "open nosuch.wasm: no such file or directory")
 }
+
+// TestPluginBuildInterrupted wants a build to end when somebody says so, and its step with it.
+func TestPluginBuildInterrupted(t *testing.T) {
+	dir := fakeProject(t, "kill -INT $PPID; exec sleep 60")
+	began := time.Now()
+	wantResult(t, author([]string{"PATH=" + os.Getenv("PATH") + ":" + fakeTools(t, "nosuchprogram")}, "build", dir), exitFailure, "weir: the build was interrupted\n")
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// TestPluginDocs reads the files of a project that docs/modules.md shows.
+func TestPluginDocs(t *testing.T) {
+	shown := map[string]string{}
+	for _, m := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(readDoc(t, "modules.md"), -1) {
+		first, _, _ := strings.Cut(m[1], ":")
+		shown[first] = m[1]
+	}
+	if c, err := parseCases("docs/modules.md", []byte(shown["config"])); err != nil || len(c.Cases) != 2 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if p, err := parseProject(".", "docs/modules.md", []byte(shown["language"])); err != nil || len(p.Steps) != 2 || p.Module != "geo.wasm" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// TestPluginCompletion offers what the flags and arguments take.
+func TestPluginCompletion(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"init geo --lang ", "rust\ngo\nc\nassemblyscript\n:4\n"},
+		{"init geo --kind ", "filter\nfunctions\n:4\n"},
+		{"inspect ", "wasm\n:8\n"},
+		{"build ", ":16\n"},
+		{"test a.wasm ", ":4\n"},
+	} {
+		r := weir("", append([]string{"__complete", "plugin"}, append(strings.Fields(tt.args), "")...)...)
+		if r.out != tt.want {
+			t.Errorf("%s: %q, want %q", tt.args, r.out, tt.want)
+		}
+	}
+}
+
+// FuzzPluginFiles reads any file as cases and as a project. What is taken for sound can be grouped and named.
+func FuzzPluginFiles(f *testing.F) {
+	for _, name := range []string{misbehave + casesFile, "../../examples/canary/cases.yaml", "../../examples/json-field/cases.yaml", "../../examples/card-number/plugin.yaml"} {
+		src, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(src)
+	}
+	m := &wasm.Manifest{Name: "m", Kind: []string{"filter", "functions"}, Functions: []wasm.Function{{Name: "bucket", Result: wasm.SlotInt64}}}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		if c, err := parseCases("x", src); err == nil {
+			groups, err := grouped(c.Cases, c.Config, m)
+			n := 0
+			for _, g := range groups {
+				n += len(g.cases)
+				for i, x := range g.cases {
+					if strings.ContainsAny(x.label(i), "\x00\x1b\n") {
+						t.Errorf("label %q", x.label(i))
+					}
+				}
+			}
+			if err == nil && n != len(c.Cases) {
+				t.Errorf("%d cases in groups, of %d", n, len(c.Cases))
+			}
+		}
+		if p, err := parseProject(".", "x", src); err == nil && (len(p.Steps) == 0 || !filepath.IsLocal(p.Output) || !filepath.IsLocal(p.Module)) {
+			t.Errorf("%+v", p)
+		}
+	})
+}

@@ -97,14 +97,18 @@ func (c *cases) Validate() error {
 
 // readCases reads a file of cases. The name may be empty: then there are none.
 func readCases(path string) (*cases, error) {
-	c := &cases{}
 	if path == "" {
-		return c, nil
+		return &cases{}, nil
 	}
 	src, err := readBounded(path, 1<<20)
 	if err != nil {
 		return nil, usage(err)
 	}
+	return parseCases(path, src)
+}
+
+func parseCases(path string, src []byte) (*cases, error) {
+	c := &cases{}
 	if err := config.DecodeYAML(path, src, c); err != nil {
 		return nil, usage(err)
 	}

@@ -82,6 +82,10 @@ func openProject(dir string) (*project, error) {
 	if err != nil {
 		return nil, usage(err)
 	}
+	return parseProject(dir, path, src)
+}
+
+func parseProject(dir, path string, src []byte) (*project, error) {
 	p := &project{dir: dir}
 	if err := config.DecodeYAML(path, src, p); err != nil {
 		return nil, usage(err)
