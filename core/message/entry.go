@@ -44,4 +44,6 @@ type Arrival struct {
 	StoreTimestamp int64 // ms
 	// Record is the message's record, borrowed until the call that hands the arrival over returns.
 	Record []byte
+	// Bitmap is what the unit of the message in the queue's extension file gets, if it gets one.
+	Bitmap []byte
 }

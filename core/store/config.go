@@ -29,6 +29,11 @@ type Config struct {
 	// ConsumeQueueEntries is the number of entries in a consume queue file, 20 bytes each. An existing store keeps the
 	// number it was made with. Default 300000.
 	ConsumeQueueEntries int `yaml:"consume_queue_entries"`
+	// ConsumeQueueExt writes RocketMQ's extension of the consume queues: for each message its tag, its time, and a Bloom
+	// bitmap of the SQL92 filters that accept it, by which a Java broker with enableConsumeQueueExt passes over messages
+	// without reading them. It is for stores that go back to such a broker; WeirMQ has its own verdicts. What a store has
+	// of it is read in any case. Default false.
+	ConsumeQueueExt bool `yaml:"consume_queue_ext"`
 	// MaxMessageSize is the largest message body, or batch of messages, that is accepted. Default 4MiB.
 	MaxMessageSize plugin.Size `yaml:"max_message_size"`
 	// WriteBuffer is how much may wait to be written; twice this much memory is used at most. Default 8MiB.

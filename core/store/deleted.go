@@ -117,11 +117,12 @@ func (s *Store) DeleteTopic(topic string) error {
 	for _, q := range queues {
 		err := q.Reset()
 		if err == nil {
-			err = s.removeDir(consumequeue.Dir(s.dir, q.key))
+			err = errors.Join(s.removeDir(consumequeue.Dir(s.dir, q.key)), s.removeDir(consumequeue.ExtDir(s.dir, q.key)))
 		}
 		errs = append(errs, err)
 	}
-	errs = append(errs, s.removeDir(filepath.Join(s.dir, consumequeue.DirName, topic)))
+	errs = append(errs, s.removeDir(filepath.Join(s.dir, consumequeue.DirName, topic)),
+		s.removeDir(filepath.Join(s.dir, consumequeue.ExtDirName, topic)))
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("delete topic %s: %w", topic, err)
 	}

@@ -28,6 +28,7 @@ type dispatcher struct {
 	view     segment.View      // the log's bytes of that round
 	touched  []*queue          // with pending entries
 	arrivals []message.Arrival // of this round, in view
+	queues   []*queue          // of the arrivals, when they get units in an extension file
 	time     int64             // store time of the last dispatched record, ms
 	blocked  bool              // messages are refused because entries could not be written
 }
@@ -149,6 +150,7 @@ func (s *Store) dispatchLocked(wait bool) error {
 			s.endRoundLocked()
 			return err
 		}
+		s.extendLocked()
 	}
 	if err := s.commitEntriesLocked(wait); err != nil {
 		if !errors.Is(err, errEntriesWait) {
@@ -170,7 +172,8 @@ func (s *Store) dispatchLocked(wait bool) error {
 func (s *Store) endRoundLocked() {
 	d := &s.dispatcher
 	clear(d.arrivals)
-	d.arrivals = d.arrivals[:0]
+	clear(d.queues)
+	d.arrivals, d.queues = d.arrivals[:0], d.queues[:0]
 	d.view.Release()
 	d.view, d.next = segment.View{}, 0
 }
@@ -226,31 +229,50 @@ func (s *Store) dispatchRecordLocked(rec message.Record) error {
 		return err
 	}
 	at := rec.QueueOffset()
-	switch q.Add(e, at) {
+	switch q.Add(e, at, d.time) {
 	case consumequeue.Known:
 		return nil
 	case consumequeue.Gap: // recovery leaves none, so this is a bug of ours; go on without harm
 		s.logger.Error("store: queue entries are missing and were filled", slog.Any("queue", q.key),
 			slog.Int64("from", int64(q.Next())), slog.Int64("to", int64(at)))
 		q.Fill(at, e.Position)
-		q.Add(e, at)
+		q.Add(e, at, d.time)
 	case consumequeue.Again:
 		s.logger.Error("store: a queue begins anew", slog.Any("queue", q.key), slog.Any("position", e.Position))
 		if err := q.Reset(); err != nil {
 			return err
 		}
-		q.Add(e, at)
+		q.Add(e, at, d.time)
 	}
 	if !q.touched {
 		q.touched = true
 		d.touched = append(d.touched, q)
 	}
-	if s.onArrival != nil {
+	if s.onArrival != nil || s.cfg.ConsumeQueueExt {
 		d.arrivals = append(d.arrivals, message.Arrival{
 			Queue: q.key, Offset: at, Entry: e, StoreTimestamp: d.time, Record: rec,
 		})
 	}
+	if s.cfg.ConsumeQueueExt {
+		d.queues = append(d.queues, q)
+	}
 	return nil
+}
+
+// extendLocked gives the round's entries their units in the queues' extension files, if such are written.
+func (s *Store) extendLocked() {
+	d := &s.dispatcher
+	if len(d.queues) == 0 {
+		return
+	}
+	if s.bitmaps != nil {
+		s.bitmaps(d.arrivals)
+	}
+	for i := range d.arrivals {
+		a := &d.arrivals[i]
+		d.queues[i].Extend(a.Offset, message.ExtUnit{TagsCode: a.TagsCode, StoreTimestamp: a.StoreTimestamp, Bitmap: a.Bitmap})
+		a.Bitmap = nil
+	}
 }
 
 // entryOf returns the queue and the entry of a record; no queue when the record has no place in one.
@@ -319,7 +341,7 @@ func (s *Store) commitEntriesLocked(wait bool) error {
 			i++
 			continue
 		}
-		if d.touched[i].Files().SyncErr() != nil { // it will never work again
+		if d.touched[i].SyncErr() != nil { // it will never work again
 			return err
 		}
 		d.blocked = true

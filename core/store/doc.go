@@ -6,6 +6,7 @@
 //	<Dir>/checkpoint                       up to which store times log and queues are flushed
 //	<Dir>/commitlog/00000000000000000000   records, see message.Record; segment after segment
 //	<Dir>/consumequeue/<topic>/<id>/…      entries, see package consumequeue
+//	<Dir>/consumequeue_ext/<topic>/<id>/…  more of each message than its entry has room for, when there is
 //	<Dir>/weir/flushed                     ours: up to which position log and queues are flushed
 //	<Dir>/weir/deleted                     ours: topics whose older records must not come back
 //

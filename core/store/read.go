@@ -69,6 +69,14 @@ func (s *Store) Entries(key message.QueueKey, from message.Offset, n int) (raw [
 	return raw, seg, nil
 }
 
+// Units shows v the units in the queue's extension file whose addresses are among codes, the tags codes of entries. What is
+// no address, or whose unit is lost, is passed over. Units may be asked for as long as the entries are lent.
+func (s *Store) Units(key message.QueueKey, codes []int64, v message.ExtVisitor) {
+	if q := s.queues.find(key.Topic, key.ID); q != nil {
+		q.Units(codes, v)
+	}
+}
+
 // Lend adds the records of entries to r, in order, and returns how many it added. Records that follow each other in the
 // log become one chunk. It stops at the first that can't be had: with ErrRecordGone when it isn't in the log any more,
 // with ErrRecordDamaged when something else is there. What was added before stays in r.
@@ -249,6 +257,12 @@ func (s *Store) Begin() message.Position { return message.Position(s.log.Min()) 
 
 // End returns the position behind the newest record.
 func (s *Store) End() message.Position { return message.Position(s.committed.Load()) }
+
+// LastStoreTime returns when the newest message was stored, in ms; 0 when there is none.
+func (s *Store) LastStoreTime() int64 { return s.committedTime.Load() }
+
+// Unclean says whether Open found that the store had not been closed.
+func (s *Store) Unclean() bool { return s.unclean }
 
 // visible is where readers and dispatch stop.
 func (s *Store) visible() int64 {

@@ -89,18 +89,20 @@ func (r *rebuild) syncDirs() error {
 	if !r.resync {
 		return nil
 	}
-	root := filepath.Join(r.s.dir, consumequeue.DirName)
-	before := ""
-	for _, q := range r.s.queues.all() {
-		if topic := filepath.Join(root, q.key.Topic); topic != before {
-			before = topic
-			if err := r.s.fs.SyncDir(topic); err != nil && !errors.Is(err, vfs.ErrNotExist) {
-				return fmt.Errorf("flush the consume queues' directories: %w", err)
+	for _, name := range []string{consumequeue.DirName, consumequeue.ExtDirName} {
+		root := filepath.Join(r.s.dir, name)
+		before := ""
+		for _, q := range r.s.queues.all() {
+			if topic := filepath.Join(root, q.key.Topic); topic != before {
+				before = topic
+				if err := r.s.fs.SyncDir(topic); err != nil && !errors.Is(err, vfs.ErrNotExist) {
+					return fmt.Errorf("flush the consume queues' directories: %w", err)
+				}
 			}
 		}
-	}
-	if err := r.s.fs.SyncDir(root); err != nil && !errors.Is(err, vfs.ErrNotExist) {
-		return fmt.Errorf("flush the consume queues' directories: %w", err)
+		if err := r.s.fs.SyncDir(root); err != nil && !errors.Is(err, vfs.ErrNotExist) {
+			return fmt.Errorf("flush the consume queues' directories: %w", err)
+		}
 	}
 	return nil
 }
@@ -128,12 +130,12 @@ func (r *rebuild) record(rec message.Record) error {
 	}
 	at := rec.QueueOffset()
 	if at < 0 || at > offsetMax {
-		r.leaveOut(q, numbered{e, at})
+		r.leaveOut(q, numbered{e, at, 0})
 		return nil
 	}
 	outcome := consumequeue.Gap
 	if begins := q.Empty() && at > 0 && at != q.Next(); !begins { // else, where are its first ones?
-		outcome = q.Add(e, at)
+		outcome = q.Add(e, at, rec.StoreTimestamp())
 	}
 	switch outcome {
 	case consumequeue.Known:
@@ -143,11 +145,11 @@ func (r *rebuild) record(rec message.Record) error {
 			r.gaps[q] = int64(q.LogEnd()) // 0 without entries
 			return nil
 		}
-		if added, err := r.bridge(q, numbered{e, at}); err != nil || !added {
+		if added, err := r.bridge(q, numbered{e, at, rec.StoreTimestamp()}); err != nil || !added {
 			return err
 		}
 	case consumequeue.Again:
-		if err := r.again(q, numbered{e, at}); err != nil {
+		if err := r.again(q, numbered{e, at, rec.StoreTimestamp()}); err != nil {
 			return err
 		}
 	}
@@ -170,7 +172,8 @@ func (r *rebuild) added(q *queue) error {
 // numbered is an entry and the number that its record claims. The number has no checksum.
 type numbered struct {
 	message.Entry
-	at message.Offset
+	at     message.Offset
+	stored int64 // ms
 }
 
 // bridge deals with an entry behind a gap that the log doesn't fill: records were deleted, or are damaged where no
@@ -187,7 +190,7 @@ func (r *rebuild) bridge(q *queue, n numbered) (bool, error) {
 	case ok && n.at == q.Next()+1:
 		r.s.logger.Error("a record has a wrong queue offset", slog.Any("queue", q.Key()), slog.Any("position", first.Position),
 			slog.Any("offset", first.at), slog.Any("taken_as", q.Next()))
-		q.Add(first.Entry, q.Next())
+		q.Add(first.Entry, q.Next(), first.stored)
 	default:
 		if ok {
 			r.leaveOut(q, first)
@@ -195,7 +198,7 @@ func (r *rebuild) bridge(q *queue, n numbered) (bool, error) {
 		r.suspects[q] = n
 		return false, nil
 	}
-	q.Add(n.Entry, n.at)
+	q.Add(n.Entry, n.at, n.stored)
 	return true, nil
 }
 
@@ -207,7 +210,7 @@ func (r *rebuild) skip(q *queue, n numbered) error {
 		return r.again(q, n)
 	}
 	q.Fill(n.at, n.Position)
-	q.Add(n.Entry, n.at)
+	q.Add(n.Entry, n.at, n.stored)
 	return nil
 }
 
@@ -250,7 +253,7 @@ func (r *rebuild) again(q *queue, n numbered) error {
 	if err := q.Reset(); err != nil {
 		return err
 	}
-	q.Add(n.Entry, n.at)
+	q.Add(n.Entry, n.at, n.stored)
 	return nil
 }
 

@@ -69,6 +69,7 @@ func (s *Store) inspect() (*findings, error) {
 	if f.unclean, err = vfs.Exists(s.fs, s.abortPath()); err != nil {
 		return nil, err
 	}
+	s.unclean = f.unclean
 	if f.check, err = s.readCheckpoint(); err != nil {
 		return nil, err
 	}
@@ -85,6 +86,9 @@ func (s *Store) inspect() (*findings, error) {
 	}
 	defer log.Close()
 	if f.keys, err = s.listQueues(); err != nil {
+		return nil, err
+	}
+	if s.extSize, err = consumequeue.FindExtSize(s.fs, s.dir); err != nil {
 		return nil, err
 	}
 	behind, err := s.inspectQueues(f, log)
@@ -136,7 +140,7 @@ func (s *Store) listQueues() ([]message.QueueKey, error) {
 // greatest log end of any queue, as RocketMQ has it.
 func (s *Store) inspectQueues(f *findings, log *segment.Files) (behind int64, err error) {
 	for _, key := range f.keys {
-		q, err := consumequeue.Open(s.fs, s.dir, key, s.cfg.ConsumeQueueEntries, true)
+		q, err := consumequeue.Open(s.fs, s.dir, key, consumequeue.Layout{PerFile: s.cfg.ConsumeQueueEntries, ReadOnly: true})
 		if err != nil {
 			return 0, err
 		}

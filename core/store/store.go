@@ -31,6 +31,9 @@ type Options struct {
 	// the dispatcher or of an appender, and dispatching waits for it; the slice and its records are borrowed. It is not called
 	// for what Open finds.
 	OnArrival func([]message.Arrival)
+	// Bitmaps sets, with ConsumeQueueExt, the Bitmap of each of the messages that are about to become readable. It is called
+	// as OnArrival is, and before it; the bitmaps are borrowed from it until then. nil: messages have none.
+	Bitmaps func([]message.Arrival)
 	// OnFatal is told once that the store can't go on: the broker has to stop. It is called on a goroutine of its own.
 	OnFatal func(error)
 }
@@ -49,6 +52,7 @@ type Store struct {
 	background  context.Context
 	delayLevels []time.Duration
 	onArrival   func([]message.Arrival)
+	bitmaps     func([]message.Arrival)
 	onFatal     func(error)
 	inMemory    int64 // bytes of log that fit into memory
 
@@ -63,6 +67,8 @@ type Store struct {
 	cold       sync.Pool // of *coldBytes
 	stats      counters
 	indexTime  int64 // the checkpoint's third time, kept as it was
+	extSize    int64 // of the queues' extension files, in bytes
+	unclean    bool  // the stop before
 
 	// Positions in the log, and the store time of the last message before each.
 	committed, durable, dispatched, queuesFlushed          atomic.Int64
@@ -109,7 +115,7 @@ func newStore(ctx context.Context, o Options) *Store {
 		fs: o.FS, dir: filepath.Clean(o.Dir), cfg: o.Config, sync: o.Config.Flush == FlushSync,
 		bodyMax: int(o.Config.MaxMessageSize), bufferMax: int(o.Config.WriteBuffer),
 		logger: o.Logger, clock: o.Clock, background: context.WithoutCancel(ctx), delayLevels: o.DelayLevels,
-		onArrival: o.OnArrival, onFatal: o.OnFatal, inMemory: int64(float64(totalMemory()) * inMemoryRatio),
+		onArrival: o.OnArrival, bitmaps: o.Bitmaps, onFatal: o.OnFatal, inMemory: int64(float64(totalMemory()) * inMemoryRatio),
 		stop: make(chan struct{}), stopWriter: make(chan struct{}), prepare: make(chan struct{}, 1),
 	}
 	if s.fs == nil {
@@ -155,9 +161,15 @@ func (s *Store) openQueue(key message.QueueKey) (*queue, error) {
 		return nil, &message.Error{Code: message.MessageIllegal, Remark: fmt.Sprintf("the queue id %d is negative", key.ID)}
 	}
 	return s.queues.findOrOpen(key, func(key message.QueueKey) (*queue, error) {
-		q, err := consumequeue.Open(s.fs, s.dir, key, s.cfg.ConsumeQueueEntries, false)
+		q, err := consumequeue.Open(s.fs, s.dir, key, consumequeue.Layout{
+			PerFile: s.cfg.ConsumeQueueEntries, ExtSize: s.extSize, WriteExt: s.cfg.ConsumeQueueExt,
+		})
 		if err != nil {
 			return nil, err
+		}
+		if err := q.ExtError(); err != nil {
+			s.logger.Warn("the extension of a consume queue can't be used: its filters judge without it, and none is written",
+				slog.Any("queue", key), slog.Any("error", err))
 		}
 		return &queue{Queue: q, key: key}, nil
 	})

@@ -20,9 +20,11 @@ const (
 	Again
 )
 
-// Add adds entry e as number at. A queue without entries begins at any number. The rules are RocketMQ's
-// (ConsumeQueue.putMessagePositionInfo), but for Gap and Again: there it writes the entry at a wrong place.
-func (q *Queue) Add(e message.Entry, at message.Offset) Outcome {
+// Add adds entry e as number at, of a message stored at a time in ms. A queue without entries begins at any number. The
+// rules are RocketMQ's (ConsumeQueue.putMessagePositionInfo), but for Gap and Again: there it writes the entry at a wrong
+// place. The entry gets a unit in the extension file by Extend; during recovery it keeps the one it has, or gets one
+// without a bitmap.
+func (q *Queue) Add(e message.Entry, at message.Offset, stored int64) Outcome {
 	if q.logEnd.Load() > 0 && int64(e.Position)+int64(e.Size) <= q.logEnd.Load() {
 		return Known
 	}
@@ -43,6 +45,9 @@ func (q *Queue) Add(e message.Entry, at message.Offset) Outcome {
 	q.pending = message.AppendEntry(q.pending, e)
 	q.next++
 	q.logEnd.Store(int64(e.Position) + int64(e.Size))
+	if q.checks {
+		q.recall(e, stored)
+	}
 	return Added
 }
 
@@ -62,6 +67,9 @@ func (q *Queue) Fill(at message.Offset, before message.Position) {
 			q.pending = message.AppendEntry(q.pending, message.Entry{Size: fillerSize})
 			continue
 		}
+		if e.TagsCode <= message.MaxExtAddress { // whose unit it is can't be told: it has none any more
+			e.TagsCode = message.MaxExtAddress
+		}
 		q.pending = message.AppendEntry(q.pending, e)
 		q.logEnd.Store(int64(behind))
 	}
@@ -74,6 +82,11 @@ func (q *Queue) Commit() error {
 		return nil
 	}
 	from := q.next - message.Offset(len(q.pending)/message.EntrySize)
+	if q.ext != nil { // first: an entry that can be read has its unit
+		if err := q.ext.commit(q.checks); err != nil {
+			return fmt.Errorf("write the extension of queue %s from offset %d: %w", q.key, from, err)
+		}
+	}
 	if err := q.begin(from); err != nil {
 		return fmt.Errorf("write queue %s from offset %d: %w", q.key, from, err)
 	}

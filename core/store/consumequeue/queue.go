@@ -27,9 +27,12 @@ var ErrNoEntries = errors.New("no entries at this offset")
 
 // Queue is the entries of one queue.
 type Queue struct {
-	key   message.QueueKey
-	files *segment.Files
-	per   message.Offset // entries in a file
+	key      message.QueueKey
+	files    *segment.Files
+	per      message.Offset // entries in a file
+	ext      *ext           // nil when there are no units, and none are written
+	extErr   error          // why ext is nil all the same
+	writeExt bool
 
 	min     atomic.Int64 // first offset that may be read
 	end     atomic.Int64 // behind the last offset that may be read
@@ -49,16 +52,31 @@ func Dir(root string, key message.QueueKey) string {
 	return filepath.Join(root, DirName, key.Topic, strconv.Itoa(int(key.ID)))
 }
 
-// Open opens the queue's files, of perFile entries each; a missing directory is an empty queue. With readOnly nothing
-// can be changed. The queue has no entries until Recover has found them.
-func Open(fsys vfs.FS, root string, key message.QueueKey, perFile int, readOnly bool) (*Queue, error) {
-	opts := segment.Options{SizeKey: SizeKey, ReadOnly: readOnly, DeferNames: true}
-	files, err := segment.OpenDir(fsys, Dir(root, key), int64(perFile)*message.EntrySize, opts)
+// Layout says how the files of a store's queues are.
+type Layout struct {
+	PerFile  int   // entries in a file
+	ExtSize  int64 // of an extension file, in bytes; see FindExtSize
+	WriteExt bool  // new entries get units in the extension file
+	ReadOnly bool  // nothing can be changed, and the extension file isn't looked at
+}
+
+// Open opens the queue's files; a missing directory is an empty queue. The queue has no entries until Recover has found
+// them. Extension files that can't be opened are as good as lost, see ExtError.
+func Open(fsys vfs.FS, root string, key message.QueueKey, l Layout) (*Queue, error) {
+	opts := segment.Options{SizeKey: SizeKey, ReadOnly: l.ReadOnly, DeferNames: true}
+	files, err := segment.OpenDir(fsys, Dir(root, key), int64(l.PerFile)*message.EntrySize, opts)
 	if err != nil {
 		return nil, err
 	}
-	return &Queue{key: key, files: files, per: message.Offset(perFile)}, nil
+	q := &Queue{key: key, files: files, per: message.Offset(l.PerFile), writeExt: l.WriteExt}
+	if !l.ReadOnly {
+		q.ext, q.extErr = openExt(fsys, root, key, l.ExtSize, l.WriteExt)
+	}
+	return q, nil
 }
+
+// ExtError says why the queue's extension files can't be used. Its units count as lost then, and none are written.
+func (q *Queue) ExtError() error { return q.extErr }
 
 // Key names the queue.
 func (q *Queue) Key() message.QueueKey { return q.key }
@@ -146,6 +164,11 @@ func (q *Queue) Flush() error {
 	if to <= from {
 		return nil
 	}
+	if q.ext != nil { // first: an entry that is on the disk has its unit there
+		if err := q.ext.flush(); err != nil {
+			return fmt.Errorf("flush the extension of queue %s: %w", q.key, err)
+		}
+	}
 	if err := q.files.Datasync(from*message.EntrySize, to*message.EntrySize); err != nil {
 		return fmt.Errorf("flush queue %s: %w", q.key, err)
 	}
@@ -154,7 +177,19 @@ func (q *Queue) Flush() error {
 }
 
 // Close lets go of the files. It syncs nothing.
-func (q *Queue) Close() error { return q.files.Close() }
+func (q *Queue) Close() error {
+	if q.ext == nil {
+		return q.files.Close()
+	}
+	return errors.Join(q.ext.files.Close(), q.files.Close())
+}
 
-// Files gives statistics access to the queue's files.
-func (q *Queue) Files() *segment.Files { return q.files }
+// SyncErr returns the first error of a flush, after which nothing more can be written; nil while there was none.
+func (q *Queue) SyncErr() error {
+	if q.ext != nil {
+		if err := q.ext.files.SyncErr(); err != nil {
+			return err
+		}
+	}
+	return q.files.SyncErr()
+}

@@ -24,7 +24,7 @@ func (q *Queue) bounds() bounds {
 
 func open(t *testing.T, fsys vfs.FS) *Queue {
 	t.Helper()
-	q, err := Open(fsys, "/store", key, 10, false)
+	q, err := Open(fsys, "/store", key, Layout{PerFile: 10, ExtSize: DefaultExtSize})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestAppendVectors(t *testing.T) {
 			q := open(t, fsys)
 			var last Outcome
 			for _, p := range x.Puts {
-				last = q.Add(message.Entry{Position: message.Position(p[0]), Size: int32(p[1]), TagsCode: p[2]}, message.Offset(p[3]))
+				last = q.Add(message.Entry{Position: message.Position(p[0]), Size: int32(p[1]), TagsCode: p[2]}, message.Offset(p[3]), 0)
 				if err := q.Commit(); err != nil {
 					t.Fatal(err)
 				}
@@ -174,7 +174,7 @@ func checkCuts(t *testing.T, fsys *vfs.Mem, x vector, whole bounds) {
 func TestFillerComesBack(t *testing.T) {
 	fsys := vfs.NewMem(nil)
 	q := open(t, fsys)
-	q.Add(message.Entry{Position: 1000, Size: 100}, 25)
+	q.Add(message.Entry{Position: 1000, Size: 100}, 25, 0)
 	if err := q.Commit(); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestFinishZeroesStaleEntries(t *testing.T) {
 	fsys := vfs.NewMem(nil)
 	q := open(t, fsys)
 	for i := range message.Offset(25) {
-		q.Add(message.Entry{Position: message.Position(100 * i), Size: 100}, i)
+		q.Add(message.Entry{Position: message.Position(100 * i), Size: 100}, i, 0)
 	}
 	if err := q.Commit(); err != nil {
 		t.Fatal(err)
@@ -218,8 +218,8 @@ func TestKnownEntriesAreNotWritten(t *testing.T) {
 	fsys := errorfs.Wrap(vfs.NewMem(nil), nil)
 	q := open(t, fsys)
 	const address = message.MaxExtAddress - 34
-	q.Add(message.Entry{Position: 0, Size: 100, TagsCode: 7}, 0)
-	q.Add(message.Entry{Position: 100, Size: 100, TagsCode: address}, 1)
+	q.Add(message.Entry{Position: 0, Size: 100, TagsCode: 7}, 0, 1)
+	q.Add(message.Entry{Position: 100, Size: 100, TagsCode: address}, 1, 2)
 	if err := q.Commit(); err != nil {
 		t.Fatal(err)
 	}
@@ -228,8 +228,8 @@ func TestKnownEntriesAreNotWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	writes := fsys.Count(errorfs.Write)
-	q.Add(message.Entry{Position: 0, Size: 100, TagsCode: 7}, 0)
-	q.Add(message.Entry{Position: 100, Size: 100, TagsCode: 8}, 1)
+	q.Add(message.Entry{Position: 0, Size: 100, TagsCode: 7}, 0, 1)
+	q.Add(message.Entry{Position: 100, Size: 100, TagsCode: 8}, 1, 2)
 	if err := q.Commit(); err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestCommitAgain(t *testing.T) {
 	fsys := errorfs.Wrap(vfs.NewMem(nil), nil)
 	q := open(t, fsys)
 	for i := range message.Offset(25) {
-		q.Add(message.Entry{Position: message.Position(100 * i), Size: 100}, i)
+		q.Add(message.Entry{Position: message.Position(100 * i), Size: 100}, i, 0)
 	}
 	fsys.Set(errorfs.From(2, errorfs.OnKind(errorfs.Write, syscall.ENOSPC)))
 	for range 3 {
@@ -283,7 +283,7 @@ func TestCommitAgain(t *testing.T) {
 func TestExpire(t *testing.T) {
 	q := open(t, vfs.NewMem(nil))
 	for i := range message.Offset(35) {
-		q.Add(message.Entry{Position: message.Position(100 * i), Size: 100}, i)
+		q.Add(message.Entry{Position: message.Position(100 * i), Size: 100}, i, 0)
 	}
 	if err := q.Commit(); err != nil {
 		t.Fatal(err)

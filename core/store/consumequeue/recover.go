@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/store/segment"
 )
 
 // Probe says whether the entry numbered at is right, as far as the log can tell: whether its record is this queue's and
@@ -47,7 +48,7 @@ func (q *Queue) Recover(cut message.Position, probe Probe) (ok bool, err error) 
 		q.setEmpty(lo)
 		return false, err
 	}
-	return true, nil
+	return true, q.recoverExt(lo)
 }
 
 // near is how many entries behind the end are looked at one by one for a hole.
@@ -174,7 +175,10 @@ func (q *Queue) CorrectMin(logMin message.Position) error {
 }
 
 // Expire removes the files whose entries are all below the minimum, and returns how many. The last file stays.
-func (q *Queue) Expire() (int, error) { return q.files.RemoveBefore(q.min.Load() * message.EntrySize) }
+func (q *Queue) Expire() (int, error) {
+	n, err := q.files.RemoveBefore(q.min.Load() * message.EntrySize)
+	return n, errors.Join(err, q.expireExt())
+}
 
 // zeroRun is how many bytes of zeros behind the end convince Finish that nothing follows.
 const zeroRun = 64 << 10
@@ -193,11 +197,16 @@ func (q *Queue) Finish(resync bool) error {
 	if err := drop(end); err != nil {
 		return fmt.Errorf("cut queue %s: %w", q.key, err)
 	}
-	if err := q.zeroFrom(end); err != nil {
+	if err := zeroFrom(q.files, end); err != nil {
 		return fmt.Errorf("cut queue %s: %w", q.key, err)
 	}
 	q.flushMu.Lock()
 	defer q.flushMu.Unlock()
+	if q.ext != nil {
+		if err := q.ext.finish(resync); err != nil {
+			return fmt.Errorf("cut the extension of queue %s: %w", q.key, err)
+		}
+	}
 	trusted := q.flushed.Swap(q.end.Load())
 	if !resync || trusted >= q.end.Load() {
 		return nil
@@ -210,18 +219,22 @@ func (q *Queue) Finish(resync bool) error {
 
 var zeros [4096]byte
 
-func (q *Queue) zeroFrom(pos int64) error {
+// zeroFrom zeroes what is behind pos, until zeros follow.
+func zeroFrom(files *segment.Files, pos int64) error {
 	var b [4096]byte
-	for clean := 0; clean < zeroRun && pos < q.files.End(); {
-		n := min(int64(len(b)), q.files.End()-pos)
-		if err := q.files.ReadAt(pos, b[:n]); err != nil {
+	for clean := 0; clean < zeroRun && pos < files.End(); {
+		n := min(int64(len(b)), files.End()-pos)
+		if seg := files.Find(pos); seg != nil {
+			n = min(n, seg.End()-pos)
+		}
+		if err := files.ReadAt(pos, b[:n]); err != nil {
 			return err
 		}
 		if bytes.Equal(b[:n], zeros[:n]) {
 			clean += int(n)
 		} else {
 			clean = 0
-			if err := q.files.WriteAt(pos, zeros[:n]); err != nil {
+			if err := files.WriteAt(pos, zeros[:n]); err != nil {
 				return err
 			}
 		}
@@ -239,26 +252,23 @@ func (q *Queue) Reset() error {
 	if err := q.files.DropFrom(0); err != nil {
 		return fmt.Errorf("remove queue %s: %w", q.key, err)
 	}
+	if q.ext != nil { // last: no entry names a unit any more
+		if err := q.ext.reset(); err != nil {
+			return fmt.Errorf("remove the extension of queue %s: %w", q.key, err)
+		}
+	}
 	return nil
 }
 
-// same says whether the files have exactly b at pos already. Where an entry there differs only by being the address of
-// a unit in a ConsumeQueueExt file, which a Java broker wrote, b takes over the address.
+// same says whether the files have exactly b at pos already.
 func (q *Queue) same(pos int64, b []byte) bool {
 	v, err := q.files.View(pos, len(b))
 	if err != nil {
 		return false
 	}
 	defer v.Release()
-	old := v.Bytes()
-	for i := 0; i < len(b); i += message.EntrySize {
-		is, was := message.DecodeEntry(b[i:]), message.DecodeEntry(old[i:])
-		if is.Position == was.Position && is.Size == was.Size && was.TagsCode <= message.MaxExtAddress {
-			copy(b[i:i+message.EntrySize], old[i:])
-		}
-	}
-	return bytes.Equal(b, old)
+	return bytes.Equal(v.Bytes(), b)
 }
 
 // Remove unlinks all files and makes the queue empty. Lent entries stay readable until they are given back.
-func (q *Queue) Remove() error { return errors.Join(q.Reset(), q.files.Close()) }
+func (q *Queue) Remove() error { return errors.Join(q.Reset(), q.Close()) }

@@ -1,0 +1,382 @@
+package consumequeue
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/weirmq/weir/core/internal/vfs"
+	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/store/segment"
+)
+
+// ExtDirName is the directory below the store's root that holds the extension files. It is RocketMQ's and must not change.
+const ExtDirName = "consumequeue_ext"
+
+// DefaultExtSize is the size in bytes of an extension file where there is none yet: RocketMQ's default.
+const DefaultExtSize = 48 << 20
+
+// extRest is how many bytes at least stay free at the end of an extension file. It is RocketMQ's and must not change.
+const extRest = 4
+
+// ext is the extension file of a queue: units one behind the other, see message.ExtUnit, in files of a fixed size. A unit
+// that doesn't fit into a file any more begins the next one, and the size -1 is in its place.
+//
+// RocketMQ finds the end by walking over the units, and truncates there. So there is never a gap between two units.
+type ext struct {
+	files *segment.Files
+	end   atomic.Int64 // behind the last unit that may be read
+
+	flushed int64 // all units before are on the disk; guarded by the queue's flushMu
+
+	// Of the goroutine that adds:
+	next    int64  // end, with what is pending
+	pending []byte // [next-len, next), not written yet
+	broken  bool   // entries name units that are gone: no place is known where one may be put
+}
+
+// ExtDir returns the directory of a queue's extension files below the store's root.
+func ExtDir(root string, key message.QueueKey) string {
+	return filepath.Join(root, ExtDirName, key.Topic, strconv.Itoa(int(key.ID)))
+}
+
+// FindExtSize returns the size in bytes of the extension files of a store: of the first that is found, else the default.
+// A Java broker doesn't start when one has another size than the rest.
+func FindExtSize(fsys vfs.FS, root string) (int64, error) {
+	base := filepath.Join(root, ExtDirName)
+	topics, err := fsys.ReadDir(base)
+	if err != nil && !errors.Is(err, vfs.ErrNotExist) {
+		return 0, fmt.Errorf("list the extension files: %w", err)
+	}
+	for _, topic := range topics {
+		if !topic.IsDir {
+			continue
+		}
+		ids, err := fsys.ReadDir(filepath.Join(base, topic.Name))
+		if err != nil {
+			return 0, fmt.Errorf("list the extension files of %s: %w", topic.Name, err)
+		}
+		for _, id := range ids {
+			if !id.IsDir {
+				continue
+			}
+			files, err := fsys.ReadDir(filepath.Join(base, topic.Name, id.Name))
+			if err != nil {
+				return 0, fmt.Errorf("list the extension files of %s: %w", topic.Name, err)
+			}
+			if len(files) > 0 && !files[0].IsDir && files[0].Size > message.MinExtUnitSize && files[0].Size <= math.MaxInt32 {
+				return files[0].Size, nil
+			}
+		}
+	}
+	return DefaultExtSize, nil
+}
+
+// openExt opens a queue's extension files. Without any it is nil, unless they are to be written.
+func openExt(fsys vfs.FS, root string, key message.QueueKey, size int64, write bool) (*ext, error) {
+	files, err := segment.OpenDir(fsys, ExtDir(root, key), size, segment.Options{DeferNames: true})
+	if err != nil {
+		return nil, err
+	}
+	if !write && files.Last() == nil {
+		return nil, files.Close()
+	}
+	return &ext{files: files}, nil
+}
+
+// put adds a unit, pending until commit, and returns its address. It fails when the unit has no room in a file.
+func (x *ext) put(u message.ExtUnit) (address int64, ok bool) {
+	size := int64(message.MinExtUnitSize + len(u.Bitmap))
+	if x.broken || size > min(message.MaxExtUnitSize, x.files.Size()-extRest) {
+		return 0, false
+	}
+	if rest := x.rest(); size+extRest > rest {
+		x.fill(rest)
+	}
+	if x.next+size > message.MaxExtAddress-math.MinInt64 {
+		return 0, false
+	}
+	address = message.ExtAddress(x.next)
+	x.pending = message.AppendExtUnit(x.pending, u)
+	x.next += size
+	return address, true
+}
+
+// rest returns how many bytes of the file are behind the last unit.
+func (x *ext) rest() int64 { return x.files.Size() - x.next%x.files.Size() }
+
+// fill ends a file.
+func (x *ext) fill(rest int64) {
+	x.pending = append(x.pending, 0xff, 0xff)
+	x.pending = append(x.pending, make([]byte, rest-2)...)
+	x.next += rest
+}
+
+// take adds the unit that the files have at an address already, if it is the next one, and u but for the bitmap.
+func (x *ext) take(address int64, u message.ExtUnit) bool {
+	at, ok := message.ExtOffset(address)
+	if !ok || x.broken {
+		return false
+	}
+	rest := x.rest()
+	if at != x.next && (at != x.next+rest || rest > message.MaxExtUnitSize+extRest) {
+		return false
+	}
+	is, ref, ok := x.read(at)
+	if !ok {
+		return false
+	}
+	defer ref.Release()
+	if is.TagsCode != u.TagsCode || is.StoreTimestamp != u.StoreTimestamp {
+		return false
+	}
+	if at != x.next {
+		x.fill(rest)
+	}
+	x.pending = message.AppendExtUnit(x.pending, is)
+	x.next = at + int64(message.MinExtUnitSize+len(is.Bitmap))
+	return true
+}
+
+// read lends the unit at an offset, whatever the end is. The caller releases the segment if there is one.
+func (x *ext) read(at int64) (u message.ExtUnit, seg *segment.Segment, ok bool) {
+	v, err := x.files.ViewUpTo(at, message.MaxExtUnitSize)
+	if err != nil {
+		return u, nil, false
+	}
+	if u, _, ok = message.DecodeExtUnit(v.Bytes()); !ok {
+		v.Release()
+		return u, nil, false
+	}
+	return u, v.Segment(), true
+}
+
+// commit writes what is pending. With checks, only what isn't there already.
+func (x *ext) commit(checks bool) error {
+	at, rest := x.next-int64(len(x.pending)), x.pending
+	for len(rest) > 0 {
+		n := min(int64(len(rest)), x.files.Size()-at%x.files.Size())
+		if _, err := x.files.Ensure(at); err != nil {
+			return err
+		}
+		if !checks || !x.holds(at, rest[:n]) {
+			if err := x.files.WriteAt(at, rest[:n]); err != nil {
+				return err
+			}
+		}
+		at, rest = at+n, rest[n:]
+	}
+	if cap(x.pending) > pendingKeep {
+		x.pending = nil
+	}
+	x.pending = x.pending[:0]
+	x.end.Store(x.next)
+	return nil
+}
+
+// holds says whether the files have b at a position.
+func (x *ext) holds(at int64, b []byte) bool {
+	v, err := x.files.View(at, len(b))
+	if err != nil {
+		return false
+	}
+	defer v.Release()
+	return bytes.Equal(v.Bytes(), b)
+}
+
+// begin puts the end at an offset, behind which nothing is trusted.
+func (x *ext) begin(at int64) {
+	x.pending, x.next, x.broken = x.pending[:0], at, false
+	x.end.Store(at)
+	x.flushed = at
+}
+
+// follow puts the end behind the last unit that an entry names, which is at an offset. When that can't be read, nothing
+// may be put where it is, nor before.
+func (x *ext) follow(at int64) {
+	u, ref, ok := x.read(at)
+	switch {
+	case ok:
+		ref.Release()
+		x.begin(at + int64(message.MinExtUnitSize+len(u.Bitmap)))
+	case at < x.files.End():
+		x.begin(x.files.End())
+	default:
+		x.begin(x.files.End())
+		x.broken = true
+	}
+}
+
+// walk puts the end behind the last unit of the last file.
+func (x *ext) walk() {
+	last := x.files.Last()
+	if last == nil {
+		x.begin(0)
+		return
+	}
+	at := last.Start()
+	for at < last.End() {
+		u, ref, ok := x.read(at)
+		if !ok {
+			break
+		}
+		ref.Release()
+		at += int64(message.MinExtUnitSize + len(u.Bitmap))
+	}
+	x.begin(at)
+}
+
+// finish removes what is behind the end, and with resync makes the rest durable from where it isn't known to be.
+func (x *ext) finish(resync bool) error {
+	if x.broken {
+		return nil
+	}
+	if err := x.files.TruncateTo(x.next); err != nil {
+		return err
+	}
+	if err := zeroFrom(x.files, x.next); err != nil {
+		return err
+	}
+	trusted := x.flushed
+	x.flushed = x.next
+	if !resync || trusted >= x.next {
+		return nil
+	}
+	return x.files.Resync(trusted, x.next)
+}
+
+// flush makes all units durable that can be read.
+func (x *ext) flush() error {
+	to := x.end.Load()
+	if to <= x.flushed {
+		return nil
+	}
+	if err := x.files.Datasync(x.flushed, to); err != nil {
+		return err
+	}
+	x.flushed = to
+	return nil
+}
+
+// reset removes all files.
+func (x *ext) reset() error {
+	x.begin(0)
+	return x.files.DropFrom(0)
+}
+
+// Units shows v the units whose addresses are among codes; it passes over tags codes, and over units that are lost or
+// broken.
+func (q *Queue) Units(codes []int64, v message.ExtVisitor) {
+	x := q.ext
+	if x == nil {
+		return
+	}
+	end := x.end.Load()
+	var view segment.View
+	for i, code := range codes {
+		at, ok := message.ExtOffset(code)
+		if !ok || at >= end {
+			continue
+		}
+		if view.Segment() == nil || at < view.Pos() || at >= view.Segment().End() {
+			view.Release()
+			var err error
+			if view, err = x.files.ViewUpTo(at, int(x.files.Size())); err != nil {
+				view = segment.View{}
+				continue
+			}
+		}
+		if u, size, ok := message.DecodeExtUnit(view.Bytes()[at-view.Pos():]); ok && at+int64(size) <= end {
+			v.Unit(i, u)
+		}
+	}
+	view.Release()
+}
+
+// Extend gives the pending entry of an offset a unit in the extension file, if such are written. Without room for one the
+// entry keeps its tags code. Entries are extended in their order, and before Commit.
+func (q *Queue) Extend(at message.Offset, u message.ExtUnit) {
+	i := int(at-q.next)*message.EntrySize + len(q.pending)
+	if q.ext == nil || !q.writeExt || i < 0 || i >= len(q.pending) {
+		return
+	}
+	if address, ok := q.ext.put(u); ok {
+		q.setTagsCode(i, address)
+	}
+}
+
+// recall gives the entry that was added last, e, the unit that it has in the files, or a new one if such are written.
+func (q *Queue) recall(e message.Entry, stored int64) {
+	if q.ext == nil {
+		return
+	}
+	u := message.ExtUnit{TagsCode: e.TagsCode, StoreTimestamp: stored}
+	old, ok, err := q.raw(q.next - 1)
+	if err == nil && ok && old.Position == e.Position && old.Size == e.Size && q.ext.take(old.TagsCode, u) {
+		q.setTagsCode(len(q.pending)-message.EntrySize, old.TagsCode)
+		return
+	}
+	q.Extend(q.next-1, u)
+}
+
+func (q *Queue) setTagsCode(i int, code int64) {
+	e := message.DecodeEntry(q.pending[i:])
+	e.TagsCode = code
+	message.AppendEntry(q.pending[:i], e)
+}
+
+// extLook is how many entries are looked at for the last one with a unit.
+const extLook = 64 << 10
+
+// recoverExt finds the end of the extension file: behind the unit of the last entry that has one. Units behind are of
+// entries that aren't trusted, and of no use until these are added again.
+func (q *Queue) recoverExt(lo message.Offset) error {
+	if q.ext == nil {
+		return nil
+	}
+	if q.next == lo {
+		q.ext.begin(q.ext.files.Min())
+		return nil
+	}
+	for at := q.next - 1; at >= lo; at-- {
+		if at < q.next-extLook {
+			q.ext.walk()
+			return nil
+		}
+		e, ok, err := q.raw(at)
+		if err != nil {
+			return err
+		}
+		if offset, is := message.ExtOffset(e.TagsCode); ok && is && e.TagsCode != message.MaxExtAddress {
+			q.ext.follow(offset)
+			return nil
+		}
+	}
+	q.ext.begin(q.ext.files.Min())
+	return nil
+}
+
+// expireExt removes the extension files before the unit of the first entry.
+func (q *Queue) expireExt() error {
+	if q.ext == nil {
+		return nil
+	}
+	min, end := q.Bounds()
+	if min == end {
+		return nil
+	}
+	e, err := q.Entry(min)
+	if err != nil {
+		return err
+	}
+	at, ok := message.ExtOffset(e.TagsCode)
+	if !ok || at >= q.ext.end.Load() {
+		return nil
+	}
+	_, err = q.ext.files.RemoveBefore(at)
+	return err
+}
