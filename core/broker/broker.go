@@ -295,6 +295,7 @@ func (b *Broker) startCore(ctx context.Context, g *gate, compilers queue.Compile
 		FS: b.opts.FS, Dir: cfg.DataDir, Config: sec.Store, Logger: b.log, Clock: b.opts.Clock,
 		DelayLevels: levels,
 		OnArrival:   func(a []message.Arrival) { h.arrived(a) },
+		Bitmaps:     func(a []message.Arrival) { h.pulls.Bitmaps(a) },
 		OnFatal:     b.fail,
 	})
 	if err != nil {
@@ -370,7 +371,7 @@ func (b *Broker) buildQueues(h *handler, compilers queue.CompilerMap) {
 	h.filters = queue.NewFilters(queue.FilterSettings{
 		Config: qc, Clock: b.opts.Clock, Logger: b.log, FS: b.opts.FS, Programs: h.programs,
 		Path: filepath.Join(cfg.DataDir, "config", "consumerFilter.json"), OwnPath: filepath.Join(cfg.DataDir, "weir", "filters.json"),
-		End: h.store.End,
+		End: h.store.End, Bitmaps: b.sections.Store.ConsumeQueueExt, Newest: h.store.LastStoreTime(), Unclean: h.store.Unclean(),
 	})
 	h.clients = queue.NewClients(queue.ClientSettings{
 		Config: qc, Clock: b.opts.Clock, Logger: b.log, Programs: h.programs, Filters: h.filters, Groups: onDemand{h.groups},

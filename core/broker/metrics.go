@@ -20,14 +20,14 @@ import (
 type metrics struct {
 	h *handler
 
-	permission, topics, groups                     metric.Int64ObservableGauge
-	producers, consumers                           metric.Int64ObservableGauge
-	lag, lagLatency                                metric.Int64ObservableGauge
-	size, flushBehind, dispatchBehind, reserve     metric.Int64ObservableGauge
-	held                                           metric.Int64ObservableGauge
-	messagesIn, bytesIn, messagesOut, bytesOut     metric.Int64ObservableCounter
-	refused, jumped, judgedArriving, judgedPulling metric.Int64ObservableCounter
-	sparedArriving, countersDropped, heldRefusals  metric.Int64ObservableCounter
+	permission, topics, groups                              metric.Int64ObservableGauge
+	producers, consumers                                    metric.Int64ObservableGauge
+	lag, lagLatency                                         metric.Int64ObservableGauge
+	size, flushBehind, dispatchBehind, reserve              metric.Int64ObservableGauge
+	held                                                    metric.Int64ObservableGauge
+	messagesIn, bytesIn, messagesOut, bytesOut              metric.Int64ObservableCounter
+	refused, jumped, judgedArriving, judgedPulling          metric.Int64ObservableCounter
+	sparedArriving, ruledOut, countersDropped, heldRefusals metric.Int64ObservableCounter
 }
 
 // prepareTelemetry makes the provider that plugins are made with.
@@ -86,6 +86,7 @@ func newMetrics(h *handler, p metric.MeterProvider) error {
 	counter(&m.jumped, "weir_filter_jumped_total", "", "entries that pulls passed over by kept verdicts")
 	counter(&m.judgedArriving, "weir_filter_judged_arriving_total", "", "messages judged by a filter when they arrived")
 	counter(&m.judgedPulling, "weir_filter_judged_pulling_total", "", "messages judged by a filter at a pull, verdict kept")
+	counter(&m.ruledOut, "weir_filter_ruled_out_total", "", "entries that pulls passed over by RocketMQ's Bloom bitmaps")
 	counter(&m.sparedArriving, "weir_filter_spared_arriving_total", "", "messages left to the pull because the filters' share of time was used up")
 	counter(&m.countersDropped, "weir_counters_dropped_total", "", "counts of topics and groups above queues.counters_max")
 	counter(&m.heldRefusals, "weir_pulls_held_refused_total", "", "pulls answered at once because queues.held_pulls_max were waiting")
@@ -132,6 +133,7 @@ func (m *metrics) observeBroker(o metric.Observer) {
 	o.ObserveInt64(m.judgedArriving, v.JudgedArriving.Load())
 	o.ObserveInt64(m.judgedPulling, v.JudgedPulling.Load())
 	o.ObserveInt64(m.sparedArriving, v.Spared.Load())
+	o.ObserveInt64(m.ruledOut, v.RuledOut.Load())
 	o.ObserveInt64(m.countersDropped, h.counters.Dropped.Load())
 	o.ObserveInt64(m.heldRefusals, h.counters.HoldRefused.Load())
 }

@@ -68,6 +68,7 @@ func (p *Pulls) judgeArrived(batch []message.Arrival, taken []*holder) []*holder
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	defer d.done()
+	defer d.known.reset()
 	for batch = d.group(batch); len(batch) > 0; {
 		n := nextRun(batch)
 		d.judgeRun(p, batch[:n])

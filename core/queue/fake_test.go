@@ -39,6 +39,7 @@ type fakeLog struct {
 
 type fakeQueue struct {
 	raw     []byte // all entries from offset 0 on
+	units   []byte // the extension file
 	low     message.Offset
 	missing func(message.Offset) bool
 }
@@ -140,6 +141,30 @@ func (l *fakeLog) Entries(q message.QueueKey, from message.Offset, n int) ([]byt
 	}
 	end := min(len(fq.raw), (int(from)+n)*message.EntrySize)
 	return fq.raw[int(from)*message.EntrySize : end], l.ref(), nil
+}
+
+func (l *fakeLog) Units(q message.QueueKey, codes []int64, v message.ExtVisitor) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fq := l.queues[q]
+	for i, code := range codes {
+		if at, ok := message.ExtOffset(code); ok && fq != nil && at < int64(len(fq.units)) {
+			if u, _, ok := message.DecodeExtUnit(fq.units[at:]); ok {
+				v.Unit(i, u)
+			}
+		}
+	}
+}
+
+// extend gives the entry of a message that was put a unit with its bitmap.
+func (l *fakeLog) extend(a *message.Arrival) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fq := l.queues[a.Queue]
+	e := a.Entry
+	e.TagsCode = message.ExtAddress(int64(len(fq.units)))
+	fq.units = message.AppendExtUnit(fq.units, message.ExtUnit{TagsCode: a.TagsCode, StoreTimestamp: a.StoreTimestamp, Bitmap: a.Bitmap})
+	message.AppendEntry(fq.raw[:int(a.Offset)*message.EntrySize], e)
 }
 
 func (l *fakeLog) Lend(entries []message.Entry, r *transport.Records) (int, error) {

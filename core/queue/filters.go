@@ -27,6 +27,12 @@ type FilterSettings struct {
 	Path, OwnPath string
 	// End returns where the commit log ends. It may be nil.
 	End func() message.Position
+	// Bitmaps says that Pulls.Bitmaps is called for every message that arrives.
+	Bitmaps bool
+	// Newest is when the newest message was stored, in ms, and Unclean that the store was not closed before: then the files
+	// need not be those of the last filters that judged it.
+	Newest  int64
+	Unclean bool
 }
 
 // Filters is the register of the expressions by which groups filter topics, tags aside. It follows RocketMQ's rules:
@@ -48,6 +54,11 @@ type Filters struct {
 	bloom  bloomShape
 	dirty  bool
 	made   map[string]bool // directories that are there
+	// topics are the filters that make bitmaps, when these are made. complete says that none is missing: the files have
+	// been loaded. newest is when the newest message was stored that may have got a bitmap, in ms.
+	topics   map[string]*bitmapFilters
+	complete bool
+	newest   int64
 
 	saving sync.Mutex // held while files are written, before mu
 }
@@ -65,7 +76,10 @@ type registered struct {
 	probes  []int32
 	bits    int
 	foreign bool // it came from RocketMQ's file
+	moved   bool // and had other bits there
 	life    generation
+	// pre is nil when RocketMQ's bitmaps say nothing of the filter. It is set when the filter is put into the register.
+	pre *prefilter
 	// prog is counted in by the register. It is nil, and fault says why, when the expression of a file doesn't compile.
 	prog  *program
 	fault error
@@ -75,7 +89,8 @@ func (f *registered) dead() bool { return f.died >= f.born }
 
 // NewFilters returns an empty register.
 func NewFilters(set FilterSettings) *Filters {
-	return &Filters{set: set, groups: map[string]map[string]*registered{}, bloom: defaultBloom, made: map[string]bool{}}
+	return &Filters{set: set, groups: map[string]map[string]*registered{}, bloom: defaultBloom, made: map[string]bool{},
+		topics: map[string]*bitmapFilters{}, newest: set.Newest}
 }
 
 // get returns a filter with its program counted in.
@@ -145,7 +160,7 @@ func (fs *Filters) Unregister(group string) {
 
 func (fs *Filters) buryLocked(f *registered) {
 	dead := *f
-	dead.died = fs.now()
+	dead.died = max(fs.now(), f.born)
 	fs.putLocked(&dead)
 }
 
@@ -156,7 +171,6 @@ func (fs *Filters) register(ctx context.Context, k filterKey, e filter.Expressio
 	if fs.keep(k, e, version) {
 		return
 	}
-	born := fs.now() // before anybody can see it
 	prog, err := fs.set.Programs.get(ctx, e)
 	if errors.Is(err, errNoCompiler) {
 		return
@@ -178,7 +192,7 @@ func (fs *Filters) register(ctx context.Context, k filterKey, e filter.Expressio
 		fs.set.Logger.Error("no more filters are kept, the group's pulls are refused; raise queues.filters_max",
 			"group", k.group, "topic", k.topic, "filters_max", fs.set.Config.FiltersMax)
 	default:
-		f := &registered{filterKey: k, expr: e, version: version, born: born, prog: prog, dialect: dialectOf(prog)}
+		f := &registered{filterKey: k, expr: e, version: version, born: fs.bornLocked(), prog: prog, dialect: dialectOf(prog)}
 		f.bits, f.probes = fs.bloom.bits, fs.bloom.positions(k.group, k.topic)
 		fs.begin(f, old)
 		fs.putLocked(f)
@@ -188,6 +202,10 @@ func (fs *Filters) register(ctx context.Context, k filterKey, e filter.Expressio
 		fs.announce(f)
 	}
 }
+
+// bornLocked returns the time of birth of a filter that is registered now, in ms: later than, or as late as, that of any
+// message which it has not judged.
+func (fs *Filters) bornLocked() int64 { return max(fs.now(), fs.newest) }
 
 // keep does what can be done without compiling, and says whether that was all.
 func (fs *Filters) keep(k filterKey, e filter.Expression, version int64) bool {
@@ -238,8 +256,32 @@ func (fs *Filters) putLocked(f *registered) {
 		fs.count++
 	}
 	byTopic[f.topic] = f
+	f.pre = f.prefilter()
 	fs.find.Store(f.filterKey, f)
 	fs.dirty = true
+	fs.setTopicLocked(f, false)
+}
+
+// setTopicLocked keeps the list of the topic's filters that make bitmaps.
+func (fs *Filters) setTopicLocked(f *registered, removed bool) {
+	if !fs.set.Bitmaps {
+		return
+	}
+	if t := fs.topics[f.topic].with(f, removed); t != nil {
+		fs.topics[f.topic] = t
+	} else {
+		delete(fs.topics, f.topic)
+	}
+}
+
+// bitmapSize returns the size of a bitmap in bytes; 0 when none are to be made.
+func (fs *Filters) bitmapSize() int {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if !fs.set.Bitmaps || !fs.complete || len(fs.topics) == 0 {
+		return 0
+	}
+	return fs.bloom.bits / 8
 }
 
 func (fs *Filters) removeLocked(f *registered) {
@@ -250,6 +292,7 @@ func (fs *Filters) removeLocked(f *registered) {
 	fs.find.Delete(f.filterKey)
 	fs.count--
 	fs.dirty = true
+	fs.setTopicLocked(f, true)
 	f.prog.release()
 }
 
@@ -307,6 +350,7 @@ func (fs *Filters) Stop(ctx context.Context) error {
 	err := errors.Join(fs.loop.stop(ctx), fs.Save())
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
+	fs.complete = false // what still arrives gets no bitmap
 	for _, f := range fs.listLocked() {
 		fs.removeLocked(f)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/weirmq/weir/core/fastjson"
 	"github.com/weirmq/weir/core/filter"
@@ -106,7 +107,7 @@ func (fs *Filters) Load(ctx context.Context) error {
 		}
 	}
 	fs.mu.Lock()
-	fs.dirty = false
+	fs.dirty, fs.complete = false, true
 	fs.mu.Unlock()
 	return errors.Join(errs...)
 }
@@ -129,6 +130,7 @@ func (fs *Filters) restore(ctx context.Context, f *registered) {
 	if f.fault == nil {
 		fs.begin(f, f)
 	}
+	fs.rebear(f)
 	if f.died == 0 {
 		// Nobody knows when its members left. Java says half a minute ago.
 		f.died = max(f.born, fs.now()-30_000)
@@ -140,6 +142,19 @@ func (fs *Filters) restore(ctx context.Context, f *registered) {
 		return
 	}
 	fs.putLocked(f)
+}
+
+// rebear gives a saved filter a new time of birth when it is not sure that it has judged what came after the old one: it
+// wasn't one that made bitmaps then, or the files may be older than what it was replaced by.
+func (fs *Filters) rebear(f *registered) {
+	if !f.portable() || f.foreign && !f.moved && !fs.set.Unclean {
+		return
+	}
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if f.born = fs.bornLocked(); f.died != 0 {
+		f.died = max(f.died, f.born)
+	}
 }
 
 func (fs *Filters) decode(_ context.Context, data []byte) (list []*registered, err error) {
@@ -156,7 +171,8 @@ func (fs *Filters) decode(_ context.Context, data []byte) (list []*registered, e
 			}
 			r := &registered{filterKey: filterKey{topic, group}, expr: filter.Expression{Type: x.Type, Text: x.Expression},
 				version: x.Version, born: x.Born, died: x.Died, foreign: true}
-			if b := x.Bloom; b != nil && b.Bits > 0 && b.Bits <= bloomMax && b.Bits%8 == 0 && len(b.Probes) > 0 && len(b.Probes) <= 64 {
+			if b := x.Bloom; b != nil && b.Bits > 0 && b.Bits <= bloomMax && b.Bits%8 == 0 && len(b.Probes) > 0 && len(b.Probes) <= 64 &&
+				!slices.ContainsFunc(b.Probes, func(p int32) bool { return p < 0 || int(p) >= b.Bits }) {
 				r.bits, r.probes = b.Bits, b.Probes
 				shapes[bloomShape{b.Bits, len(b.Probes)}]++
 			}
@@ -178,7 +194,7 @@ func (fs *Filters) adopt(shapes map[bloomShape]int, list []*registered) {
 	}
 	for _, r := range list {
 		if r.bits != fs.bloom.bits || len(r.probes) != fs.bloom.probes {
-			r.bits, r.probes = fs.bloom.bits, fs.bloom.positions(r.group, r.topic)
+			r.bits, r.probes, r.moved = fs.bloom.bits, fs.bloom.positions(r.group, r.topic), true
 		}
 	}
 }

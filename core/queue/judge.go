@@ -15,7 +15,10 @@ import (
 // tell its own tag can't be had.
 func (s *scan) decode(raw []byte) (usable int) {
 	n := len(raw) / message.EntrySize
+	s.units.count = 0
 	if least := decodeTagsCodes(s.codes[:n], raw); least <= message.MaxExtAddress {
+		clear(s.out[:(n+63)/64])
+		s.units.read(s, s.codes[:n], s.out[:(n+63)/64])
 		n = s.resolve(s.codes[:n], raw)
 	}
 	return n
@@ -26,10 +29,15 @@ func (s *scan) decode(raw []byte) (usable int) {
 func (s *scan) matchIndex(n int) (final bool) {
 	codes, keep := s.codes[:n], s.keep[:(n+63)/64]
 	fillBits(keep, n)
-	if s.prog.index == nil {
-		return false
+	if s.prog.index != nil {
+		final = s.prog.index.MatchIndex(codes, keep)
 	}
-	return s.prog.index.MatchIndex(codes, keep)
+	if s.units.count > 0 {
+		for i := range keep {
+			keep[i] &^= s.out[i]
+		}
+	}
+	return final
 }
 
 // decodeTagsCodes reads the tags code of each raw entry and returns the least.
@@ -53,8 +61,8 @@ func fillBits(words []uint64, n int) {
 	}
 }
 
-// resolve replaces tags codes that are addresses in an extension file by the hash of the record's own tag. It stops,
-// with a fault, in front of a record that can't be had, and returns how many codes are good. An entry whose record is
+// resolve replaces tags codes that are still addresses in an extension file, because the unit there is lost, by the hash of
+// the record's own tag. It stops, with a fault, in front of a record that can't be had, and returns how many codes are good. An entry whose record is
 // gone keeps its address: it is passed over when it is picked.
 func (s *scan) resolve(codes []int64, raw []byte) (good int) {
 	for i, code := range codes {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/bits"
+	"slices"
 
 	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/message"
@@ -26,6 +27,7 @@ type judgedRun struct {
 	times   []int64 // store times in ms, -1 where it isn't known
 	codes   []int64
 	keep    []uint64 // the program has to be asked
+	out     []uint64 // ruled out by the prefilter
 	yes     []uint64 // it accepts
 	open    []uint64 // it can't tell
 	wanted  []message.Entry
@@ -107,12 +109,15 @@ func (s *scan) judgeRun(ctx context.Context, at int) {
 	r := &s.part
 	n := len(r.entries)
 	words := (n + 63) / 64
-	for _, set := range []*[]uint64{&r.keep, &r.yes, &r.open} {
+	for _, set := range []*[]uint64{&r.keep, &r.yes, &r.open, &r.out} {
 		*set = growBits(*set, words)
 	}
 	r.stop, r.fault, r.judged = n, nil, n
 	fillBits(r.keep, n)
 	final := false
+	if slices.ContainsFunc(r.codes, func(c int64) bool { return c <= message.MaxExtAddress }) {
+		s.units.read(s, r.codes, r.out)
+	}
 	if s.prog.index != nil {
 		final = s.prog.index.MatchIndex(r.codes, r.keep)
 	}
@@ -123,7 +128,10 @@ func (s *scan) judgeRun(ctx context.Context, at int) {
 		case isFiller(e): // it may become a message, should the queue be made again from the log
 			filter.ClearBit(r.keep, i)
 			filter.SetBit(r.open, i)
-		case e.TagsCode <= message.MaxExtAddress: // its tag is in the record
+		case filter.HasBit(r.out, i): // for this group; others with the same program may have no bits for it
+			filter.ClearBit(r.keep, i)
+			filter.SetBit(r.open, i)
+		case r.codes[i] <= message.MaxExtAddress: // its unit is lost, its tag is in the record
 			filter.SetBit(r.keep, i)
 			final = false
 		}

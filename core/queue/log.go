@@ -23,6 +23,9 @@ type Index interface {
 	// from. The run ends where an index file ends. The caller releases ref. Where the queue has no entry, or lost the
 	// file, the error is a NoEntries.
 	Entries(q message.QueueKey, from message.Offset, n int) (raw []byte, ref transport.Ref, err error)
+	// Units shows v what the queue's extension file holds of the entries whose tags codes are addresses in it, as long as
+	// the entries are lent. It passes over other codes, and over units that are lost.
+	Units(q message.QueueKey, codes []int64, v message.ExtVisitor)
 }
 
 // NoEntries is the error of an Index that has no entry at an offset.

@@ -67,31 +67,31 @@ const (
 
 // Pull answers r, at once or, when r allows it and there is nothing new, later. The caller has been authorised.
 func (p *Pulls) Pull(ctx context.Context, r *transport.Pull) {
-	prog, refused := p.check(ctx, r)
+	c, refused := p.check(ctx, r)
 	if refused != nil {
 		p.refuse(r, refused)
 		return
 	}
-	p.read(ctx, r, prog)
+	p.read(ctx, r, c)
 	if r.Commit {
 		p.commit(r)
 	}
-	if r.Code == message.PullNotFound && r.Suspend && p.hold(r, prog) {
+	if r.Code == message.PullNotFound && r.Suspend && p.hold(r, c.prog) {
 		return
 	}
-	prog.release()
+	c.prog.release()
 	p.done(r)
 }
 
 // again answers a pull that was held. It checks everything once more, and neither commits nor holds.
 func (p *Pulls) again(ctx context.Context, r *transport.Pull) {
-	prog, refused := p.check(ctx, r)
+	c, refused := p.check(ctx, r)
 	if refused != nil {
 		p.refuse(r, refused)
 		return
 	}
-	p.read(ctx, r, prog)
-	prog.release()
+	p.read(ctx, r, c)
+	c.prog.release()
 	p.done(r)
 }
 
@@ -122,7 +122,7 @@ func queueOf(r *transport.Pull) message.QueueKey {
 }
 
 // read looks for messages and sets r's answer.
-func (p *Pulls) read(ctx context.Context, r *transport.Pull, prog *program) {
+func (p *Pulls) read(ctx context.Context, r *transport.Pull, c chooser) {
 	r.SuggestBrokerID = 0
 	low, high, _ := p.set.Log.Bounds(queueOf(r))
 	r.MinOffset, r.MaxOffset = low, high
@@ -142,7 +142,7 @@ func (p *Pulls) read(ctx context.Context, r *transport.Pull, prog *program) {
 		r.Code, r.Remark, r.NextBeginOffset = message.PullOffsetMoved, statusOverflowBadly, high
 	default:
 		s := p.scans.Get().(*scan)
-		s.begin(p, r, prog, low, high)
+		s.begin(p, r, c, low, high)
 		s.run(ctx)
 		s.end()
 		p.scans.Put(s)

@@ -65,7 +65,7 @@ func checkVector(t *testing.T, v getVector) {
 			t.Fatal(err)
 		}
 	}
-	w.pulls.read(context.Background(), p, prog)
+	w.pulls.read(context.Background(), p, chooser{prog: prog})
 	got := getResult{p.Remark, p.NextBeginOffset, p.MinOffset, p.MaxOffset, p.Records.Count, p.Records.Size}
 	if strings.HasPrefix(string(v.Result), `"exception`) {
 		if p.Code != message.SystemError {
@@ -176,13 +176,13 @@ func TestFullAnswerAcrossFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := &transport.Pull{Topic: "T", Offset: c.offset, MaxNum: 32}
-		w.pulls.read(context.Background(), p, prog)
+		w.pulls.read(context.Background(), p, chooser{prog: prog})
 		if got := strings.Join(bodies(t, &p.Records), " "); got != c.want || p.NextBeginOffset != c.next {
 			t.Errorf("from %d: got %q and next %d, want %q and %d", c.offset, got, p.NextBeginOffset, c.want, c.next)
 		}
 	}
 	p := &transport.Pull{Topic: "T", MaxNum: 32}
-	w.pulls.read(context.Background(), p, nil)
+	w.pulls.read(context.Background(), p, chooser{})
 	if got := strings.Join(bodies(t, &p.Records), " "); got != "1 2 3" {
 		t.Errorf("with filler: %q", got)
 	}
@@ -201,12 +201,12 @@ func TestScanGoesOnForATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &transport.Pull{Topic: "T", MaxNum: 32}
-	w.pulls.read(context.Background(), p, prog)
+	w.pulls.read(context.Background(), p, chooser{prog: prog})
 	if p.Code != message.PullRetryImmediately || p.NextBeginOffset != 800 {
 		t.Fatalf("without time: code %v, next %d", p.Code, p.NextBeginOffset)
 	}
 	w = newWorldOver(t, w.log, nil)
-	w.pulls.read(context.Background(), p, prog)
+	w.pulls.read(context.Background(), p, chooser{prog: prog})
 	if p.Code != message.Success || p.NextBeginOffset != 5001 {
 		t.Fatalf("with time: code %v, next %d", p.Code, p.NextBeginOffset)
 	}
@@ -225,7 +225,7 @@ func TestReadErrorsAreAnswered(t *testing.T) {
 	w.log.send("T", 0, "", "x")
 	w.log.entryErr = errors.New("disk on fire")
 	p := &transport.Pull{Topic: "T", MaxNum: 1}
-	w.pulls.read(context.Background(), p, nil)
+	w.pulls.read(context.Background(), p, chooser{})
 	if p.Code != message.SystemError || p.Remark != "pull T@0: disk on fire" {
 		t.Errorf("code %v, remark %q", p.Code, p.Remark)
 	}
@@ -301,13 +301,13 @@ func TestRecordThatCannotBeHad(t *testing.T) {
 		}
 		prog := mustGet(t, w.programs, e)
 		p := &transport.Pull{Topic: "T", MaxNum: 32}
-		w.pulls.read(context.Background(), p, prog)
+		w.pulls.read(context.Background(), p, chooser{prog: prog})
 		if p.Code != message.Success || p.Records.Count != 3 || p.NextBeginOffset != 3 {
 			t.Errorf("%v: code %v, %d records, next %d", e, p.Code, p.Records.Count, p.NextBeginOffset)
 		}
 		p.Records.Release()
 		p.Offset = 3
-		w.pulls.read(context.Background(), p, prog)
+		w.pulls.read(context.Background(), p, chooser{prog: prog})
 		if p.Code != message.SystemError || p.Remark != "pull T@0: not readable yet" || p.NextBeginOffset != 3 {
 			t.Errorf("%v: code %v, next %d, %s", e, p.Code, p.NextBeginOffset, p.Remark)
 		}

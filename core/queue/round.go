@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -34,6 +33,9 @@ type round struct {
 	verdicts filter.Verdicts
 	places   []int // of the batch's messages in the run
 	keep     []uint64
+
+	known   knownVerdicts
+	bitmaps []byte // of the messages of the round, lent to the store
 }
 
 type arrivalGroup struct {
@@ -48,6 +50,7 @@ type runVerdicts struct {
 	cover *verdict.Cover
 	yes   []uint64 // it accepts
 	open  []uint64 // it can't tell
+	known bool     // it has been asked
 }
 
 // maybe says whether the program accepts message i of the run or one behind it, or can't tell.
@@ -117,23 +120,32 @@ func (d *round) judgeRun(p *Pulls, run []message.Arrival) {
 	if len(d.judged) == 0 {
 		return
 	}
-	d.judgeColumns(p, topic)
-	for i := range d.judged {
-		if v := &d.judged[i]; v.at == nil {
-			began := p.set.Clock.Now()
-			d.judge(v)
-			v.lp.measured(len(run), p.set.Clock.Now().Sub(began))
-		}
-	}
+	d.judgeAll(p, topic)
+	asked := 0
 	for i := range d.judged {
 		v := &d.judged[i]
 		if v.lp.prog.keepable() { // still: it may have been caught just now
 			v.cover.Put(run[0].Offset, len(run), v.yes, v.open, d)
 		}
+		if !v.known {
+			asked++
+		}
 		v.lp.prog.release()
 	}
-	p.verdicts.JudgedArriving.Add(int64(len(run) * len(d.judged)))
+	p.verdicts.JudgedArriving.Add(int64(len(run) * asked))
 	d.budget.spent(reserved, p.set.Clock.Now().Sub(now))
+}
+
+// judgeAll lets those in judged judge the run that haven't yet.
+func (d *round) judgeAll(p *Pulls, topic *liveTopic) {
+	d.judgeColumns(p, topic)
+	for i := range d.judged {
+		if v := &d.judged[i]; v.at == nil && !v.known {
+			began := p.set.Clock.Now()
+			d.judge(v)
+			v.lp.measured(len(d.run), p.set.Clock.Now().Sub(began))
+		}
+	}
 }
 
 // knows says what is known for a program of the messages of the run from number first on: judged, and whether it may
@@ -165,14 +177,18 @@ func (d *round) load(run []message.Arrival) {
 // admit lists in judged the programs that are to judge the run, counted in, and returns what is reserved for them.
 func (d *round) admit(p *Pulls, topic *liveTopic, now time.Time) (reserved float64) {
 	n := len(d.run)
-	d.order = d.order[:0]
-	for i := range topic.programs {
-		d.order = append(d.order, i)
-	}
-	slices.SortFunc(d.order, func(a, b int) int { return cmp.Compare(topic.programs[a].cost, topic.programs[b].cost) })
-	for _, i := range d.order {
+	known := d.known.of(d.run)
+	for _, i := range d.cheapestFirst(topic) {
 		lp := topic.programs[i]
-		ns, ok := d.budget.reserve(lp, n, now)
+		at := slices.IndexFunc(known, func(k knownProgram) bool { return k.key == lp.prog.key })
+		if at >= 0 && known[at].spared {
+			d.spared = append(d.spared, lp.prog.key)
+			continue
+		}
+		ns, ok := 0.0, true
+		if at < 0 {
+			ns, ok = d.budget.reserve(lp, n, now)
+		}
 		if !ok {
 			p.verdicts.Spared.Add(int64(n))
 			d.spared = append(d.spared, lp.prog.key)
@@ -183,16 +199,26 @@ func (d *round) admit(p *Pulls, topic *liveTopic, now time.Time) (reserved float
 		if cover == nil || !lp.prog.retain() {
 			continue
 		}
-		if len(d.judged) < cap(d.judged) {
-			d.judged = d.judged[:len(d.judged)+1]
-		} else {
-			d.judged = append(d.judged, runVerdicts{})
+		v := d.ask(lp, topic.at[i], n)
+		v.cover = cover
+		if at >= 0 {
+			d.known.take(&known[at], v)
 		}
-		v := &d.judged[len(d.judged)-1]
-		v.lp, v.at, v.cover = lp, topic.at[i], cover
-		v.yes, v.open = growBits(v.yes, (n+63)/64), growBits(v.open, (n+63)/64)
 	}
 	return reserved
+}
+
+// ask adds a program to judged that is to judge the run's n messages.
+func (d *round) ask(lp *liveProgram, at []int, n int) *runVerdicts {
+	if len(d.judged) < cap(d.judged) {
+		d.judged = d.judged[:len(d.judged)+1]
+	} else {
+		d.judged = append(d.judged, runVerdicts{})
+	}
+	v := &d.judged[len(d.judged)-1]
+	v.lp, v.at, v.cover, v.known = lp, at, nil, false
+	v.yes, v.open = growBits(v.yes, (n+63)/64), growBits(v.open, (n+63)/64)
+	return v
 }
 
 // measureEvery says in which words of a run the time of each program is taken.
@@ -200,7 +226,7 @@ const measureEvery = 8
 
 // judgeColumns lets the programs that judge by columns judge the run, 64 messages at a time.
 func (d *round) judgeColumns(p *Pulls, topic *liveTopic) {
-	if !slices.ContainsFunc(d.judged, func(v runVerdicts) bool { return v.at != nil }) {
+	if !slices.ContainsFunc(d.judged, func(v runVerdicts) bool { return v.at != nil && !v.known }) {
 		return
 	}
 	if topic.columns == nil {
@@ -217,7 +243,7 @@ func (d *round) judgeColumns(p *Pulls, topic *liveTopic) {
 		}
 		for i := range d.judged {
 			v := &d.judged[i]
-			if v.at == nil {
+			if v.at == nil || v.known {
 				continue
 			}
 			word := v.lp.columns.MatchColumns(topic.columns, v.at, d.wanted(v.lp.prog, w, n))

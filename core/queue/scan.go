@@ -26,6 +26,7 @@ type scan struct {
 	p      *Pulls
 	r      *transport.Pull
 	prog   *program
+	pre    *prefilter
 	queue  message.QueueKey
 	low    message.Offset   // the queue's first entry
 	high   message.Offset   // its end
@@ -44,8 +45,10 @@ type scan struct {
 	blocks int            // of the cover, looked at
 	part   judgedRun
 
+	units    unitReader
 	codes    [scanBlock]int64
 	keep     [scanBlock / 64]uint64
+	out      [scanBlock / 64]uint64 // ruled out by the prefilter, when any is
 	picked   []message.Entry
 	places   []int // of the picked, within the block
 	judged   []message.Entry
@@ -61,8 +64,9 @@ func newScan() *scan {
 	}
 }
 
-func (s *scan) begin(p *Pulls, r *transport.Pull, prog *program, low, high message.Offset) {
-	s.p, s.r, s.prog, s.queue, s.low, s.high, s.next = p, r, prog, queueOf(r), low, high, r.Offset
+func (s *scan) begin(p *Pulls, r *transport.Pull, c chooser, low, high message.Offset) {
+	prog := c.prog
+	s.p, s.r, s.prog, s.pre, s.queue, s.low, s.high, s.next = p, r, prog, c.pre, queueOf(r), low, high, r.Offset
 	s.oldest = p.set.Log.Begin()
 	s.countMax = min(max(1, int(r.MaxNum)), p.set.Config.PullMessagesMax)
 	s.sizeMax, s.count, s.size, s.gone, s.fault = 0, 0, 0, false, nil
@@ -78,7 +82,7 @@ func (s *scan) end() {
 	s.scratch.Release()
 	s.cursor.Begin(nil)
 	clear(s.batch.Records[:cap(s.batch.Records)])
-	s.p, s.r, s.prog, s.fault = nil, nil, nil, nil
+	s.p, s.r, s.prog, s.pre, s.fault = nil, nil, nil, nil, nil
 	s.batch = filter.Batch{TagsCodes: s.batch.TagsCodes[:0], Records: s.batch.Records[:0]}
 }
 

@@ -38,6 +38,8 @@ type VerdictCounters struct {
 	JudgedArriving, JudgedPulling atomic.Int64
 	// Spared were not judged when they arrived because the filters' share of the time was used up.
 	Spared atomic.Int64
+	// RuledOut were passed over by pulls unread because of RocketMQ's Bloom bitmaps.
+	RuledOut atomic.Int64
 }
 
 // Verdicts returns the counters of kept verdicts.

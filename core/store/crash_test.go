@@ -131,7 +131,7 @@ type both [2]Completer
 func (c both) Appended(b *Batch) { c[0].Appended(b); c[1].Appended(b) }
 
 // crashPoints runs a workload and, before every operation that changes the disk, calls at with a description.
-func crashPoints(t *testing.T, mem *vfs.Mem, cfg Config, n int, at func(op errorfs.Op, acked []ackedMessage)) {
+func crashPoints(t *testing.T, mem *vfs.Mem, cfg Config, n int, at func(op errorfs.Op, acked []ackedMessage), change ...func(*Options)) {
 	t.Helper()
 	var mu sync.Mutex // one point at a time
 	l := &ledger{}
@@ -145,7 +145,11 @@ func crashPoints(t *testing.T, mem *vfs.Mem, cfg Config, n int, at func(op error
 		}
 		return nil
 	})
-	s, err := Open(context.Background(), Options{FS: fsys, Dir: "/store", Config: cfg})
+	o := Options{FS: fsys, Dir: "/store", Config: cfg}
+	for _, f := range change {
+		f(&o)
+	}
+	s, err := Open(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,6 +54,8 @@ func (r *rebuild) open(keys []message.QueueKey) error {
 
 // run dispatches the log and leaves the queues finished.
 func (r *rebuild) run() error {
+	r.s.rebuilding = true
+	defer func() { r.s.rebuilding = false }()
 	if err := r.walk(r.from); err != nil {
 		return err
 	}

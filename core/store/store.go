@@ -69,6 +69,7 @@ type Store struct {
 	indexTime  int64 // the checkpoint's third time, kept as it was
 	extSize    int64 // of the queues' extension files, in bytes
 	unclean    bool  // the stop before
+	rebuilding bool  // within Open
 
 	// Positions in the log, and the store time of the last message before each.
 	committed, durable, dispatched, queuesFlushed          atomic.Int64
@@ -162,10 +163,15 @@ func (s *Store) openQueue(key message.QueueKey) (*queue, error) {
 	}
 	return s.queues.findOrOpen(key, func(key message.QueueKey) (*queue, error) {
 		q, err := consumequeue.Open(s.fs, s.dir, key, consumequeue.Layout{
-			PerFile: s.cfg.ConsumeQueueEntries, ExtSize: s.extSize, WriteExt: s.cfg.ConsumeQueueExt,
+			PerFile: s.cfg.ConsumeQueueEntries, ExtSize: s.extSize, WriteExt: s.cfg.ConsumeQueueExt, Unclean: s.unclean,
 		})
 		if err != nil {
 			return nil, err
+		}
+		if s.rebuilding { // a queue that the disk doesn't have is a recovered one too
+			if _, err := q.RecoverAll(nil); err != nil {
+				return nil, errors.Join(err, q.Close())
+			}
 		}
 		if err := q.ExtError(); err != nil {
 			s.logger.Warn("the extension of a consume queue can't be used: its filters judge without it, and none is written",

@@ -29,6 +29,7 @@ const extRest = 4
 // RocketMQ finds the end by walking over the units, and truncates there. So there is never a gap between two units.
 type ext struct {
 	files *segment.Files
+	doubt bool         // bitmaps that recovery finds may be torn: bits may be missing, and no checksum tells
 	end   atomic.Int64 // behind the last unit that may be read
 
 	flushed int64 // all units before are on the disk; guarded by the queue's flushMu
@@ -77,15 +78,15 @@ func FindExtSize(fsys vfs.FS, root string) (int64, error) {
 }
 
 // openExt opens a queue's extension files. Without any it is nil, unless they are to be written.
-func openExt(fsys vfs.FS, root string, key message.QueueKey, size int64, write bool) (*ext, error) {
-	files, err := segment.OpenDir(fsys, ExtDir(root, key), size, segment.Options{DeferNames: true})
+func openExt(fsys vfs.FS, root string, key message.QueueKey, l Layout) (*ext, error) {
+	files, err := segment.OpenDir(fsys, ExtDir(root, key), l.ExtSize, segment.Options{DeferNames: true})
 	if err != nil {
 		return nil, err
 	}
-	if !write && files.Last() == nil {
+	if !l.WriteExt && files.Last() == nil {
 		return nil, files.Close()
 	}
-	return &ext{files: files}, nil
+	return &ext{files: files, doubt: l.Unclean}, nil
 }
 
 // put adds a unit, pending until commit, and returns its address. It fails when the unit has no room in a file.
@@ -116,7 +117,8 @@ func (x *ext) fill(rest int64) {
 	x.next += rest
 }
 
-// take adds the unit that the files have at an address already, if it is the next one, and u but for the bitmap.
+// take adds the unit that the files have at an address already, if it is the next one, and u but for the bitmap. A bitmap
+// that may be torn isn't taken: a bit that isn't set costs a message.
 func (x *ext) take(address int64, u message.ExtUnit) bool {
 	at, ok := message.ExtOffset(address)
 	if !ok || x.broken {
@@ -131,7 +133,7 @@ func (x *ext) take(address int64, u message.ExtUnit) bool {
 		return false
 	}
 	defer ref.Release()
-	if is.TagsCode != u.TagsCode || is.StoreTimestamp != u.StoreTimestamp {
+	if is.TagsCode != u.TagsCode || is.StoreTimestamp != u.StoreTimestamp || x.doubt && len(is.Bitmap) > 0 {
 		return false
 	}
 	if at != x.next {
@@ -377,6 +379,6 @@ func (q *Queue) expireExt() error {
 	if !ok || at >= q.ext.end.Load() {
 		return nil
 	}
-	_, err = q.ext.files.RemoveBefore(at)
+	_, err = q.ext.files.RemoveBefore(at - 1) // as RocketMQ: a file that ends right at it stays
 	return err
 }

@@ -57,6 +57,7 @@ type Layout struct {
 	PerFile  int   // entries in a file
 	ExtSize  int64 // of an extension file, in bytes; see FindExtSize
 	WriteExt bool  // new entries get units in the extension file
+	Unclean  bool  // what recovery finds behind the trusted entries may be torn, by a power cut
 	ReadOnly bool  // nothing can be changed, and the extension file isn't looked at
 }
 
@@ -69,8 +70,14 @@ func Open(fsys vfs.FS, root string, key message.QueueKey, l Layout) (*Queue, err
 		return nil, err
 	}
 	q := &Queue{key: key, files: files, per: message.Offset(l.PerFile), writeExt: l.WriteExt}
-	if !l.ReadOnly {
-		q.ext, q.extErr = openExt(fsys, root, key, l.ExtSize, l.WriteExt)
+	if l.ReadOnly {
+		return q, nil
+	}
+	q.ext, q.extErr = openExt(fsys, root, key, l)
+	if q.ext != nil && files.Last() == nil { // what is left of a queue that is gone
+		if err := q.ext.files.DropFrom(0); err != nil {
+			return nil, errors.Join(fmt.Errorf("open queue %s: %w", key, err), q.Close())
+		}
 	}
 	return q, nil
 }

@@ -213,34 +213,35 @@ func TestFinishZeroesStaleEntries(t *testing.T) {
 	}
 }
 
-// Recovery writes nothing where the right entries are already, and keeps addresses of extension units.
+// Recovery writes nothing where the right entries are already. An address in the extension file without the right unit
+// gives way to the tags code.
 func TestKnownEntriesAreNotWritten(t *testing.T) {
 	fsys := errorfs.Wrap(vfs.NewMem(nil), nil)
 	q := open(t, fsys)
-	const address = message.MaxExtAddress - 34
-	q.Add(message.Entry{Position: 0, Size: 100, TagsCode: 7}, 0, 1)
-	q.Add(message.Entry{Position: 100, Size: 100, TagsCode: address}, 1, 2)
-	if err := q.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	q = open(t, fsys)
-	if ok, err := q.Recover(0, nil); err != nil || !ok {
-		t.Fatal(err)
-	}
-	writes := fsys.Count(errorfs.Write)
 	q.Add(message.Entry{Position: 0, Size: 100, TagsCode: 7}, 0, 1)
 	q.Add(message.Entry{Position: 100, Size: 100, TagsCode: 8}, 1, 2)
+	q.Add(message.Entry{Position: 200, Size: 100, TagsCode: message.ExtAddress(34)}, 2, 3)
 	if err := q.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	if err := q.Finish(false); err != nil {
-		t.Fatal(err)
-	}
-	if n := fsys.Count(errorfs.Write) - writes; n != 0 {
-		t.Errorf("%d writes", n)
-	}
-	if e, err := q.Entry(1); err != nil || e.TagsCode != address {
-		t.Errorf("entry 1: %+v, %v", e, err)
+	for _, want := range []int64{1, 0} {
+		q = open(t, fsys)
+		if ok, err := q.Recover(0, nil); err != nil || !ok {
+			t.Fatal(err)
+		}
+		writes := fsys.Count(errorfs.Write)
+		for i := range message.Offset(3) {
+			q.Add(message.Entry{Position: message.Position(100 * i), Size: 100, TagsCode: 7 + int64(i)}, i, 1+int64(i))
+		}
+		if err := errors.Join(q.Commit(), q.Finish(false)); err != nil {
+			t.Fatal(err)
+		}
+		if n := fsys.Count(errorfs.Write) - writes; n != want {
+			t.Errorf("%d writes, want %d", n, want)
+		}
+		if e, err := q.Entry(2); err != nil || e.TagsCode != 9 {
+			t.Errorf("entry 2: %+v, %v", e, err)
+		}
 	}
 }
 
