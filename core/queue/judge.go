@@ -15,7 +15,6 @@ import (
 // tell its own tag can't be had.
 func (s *scan) decode(raw []byte) (usable int) {
 	n := len(raw) / message.EntrySize
-	s.units.count = 0
 	if least := decodeTagsCodes(s.codes[:n], raw); least <= message.MaxExtAddress {
 		clear(s.out[:(n+63)/64])
 		s.units.read(s, s.codes[:n], s.out[:(n+63)/64])

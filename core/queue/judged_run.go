@@ -115,6 +115,7 @@ func (s *scan) judgeRun(ctx context.Context, at int) {
 	r.stop, r.fault, r.judged = n, nil, n
 	fillBits(r.keep, n)
 	final := false
+	s.units.count = 0
 	if slices.ContainsFunc(r.codes, func(c int64) bool { return c <= message.MaxExtAddress }) {
 		s.units.read(s, r.codes, r.out)
 	}
@@ -259,6 +260,7 @@ func (s *scan) pickRun(at int) (full bool) {
 	} else if !full {
 		s.fault = r.fault
 	}
+	s.countRuledOut(r.out, at, at+used)
 	s.next += message.Offset(used)
 	return full
 }

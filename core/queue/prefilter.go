@@ -67,6 +67,19 @@ func (r *unitReader) Unit(i int, u message.ExtUnit) {
 func (r *unitReader) read(s *scan, codes []int64, out []uint64) {
 	r.by, r.codes, r.out, r.count = s.pre, codes, out, 0
 	s.p.set.Log.Units(s.queue, codes, r)
-	s.p.verdicts.RuledOut.Add(int64(r.count))
 	r.by, r.codes, r.out = nil, nil, nil
+}
+
+// countRuledOut counts entries from number first up to end that were passed over.
+func (s *scan) countRuledOut(out []uint64, first, end int) {
+	if s.units.count == 0 {
+		return
+	}
+	n := 0
+	for i := first; i < end; i++ {
+		if filter.HasBit(out, i) {
+			n++
+		}
+	}
+	s.p.verdicts.RuledOut.Add(int64(n))
 }

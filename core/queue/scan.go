@@ -180,12 +180,13 @@ func (s *scan) block(ctx context.Context, want int) (n int, full bool) {
 		return 0, false
 	}
 	raw = raw[:n*message.EntrySize]
-	s.picked, s.places = s.picked[:0], s.places[:0]
+	s.picked, s.places, s.units.count = s.picked[:0], s.places[:0], 0
 	used := s.choose(ctx, raw)
 	full = used < n || s.count >= s.countMax
 	if place, ok := s.lend(); !ok {
 		used = place // the next pull begins with the record that couldn't be had
 	}
+	s.countRuledOut(s.out[:], 0, used)
 	s.next += message.Offset(used)
 	return n, full
 }
