@@ -3,6 +3,7 @@ package queue
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -241,6 +242,53 @@ func TestNoBitmapWithoutAllFilters(t *testing.T) {
 		}
 	}
 	w.close()
+}
+
+// arrivalsOf makes a batch of messages of two queues.
+func (w *bitmapWorld) arrivalsOf(n int) (batch []message.Arrival) {
+	log := newFakeLog()
+	for i := range n {
+		m := &message.Message{Topic: "T0", QueueID: message.QueueID(i / 16 % 2), BornHost: testHost, StoreHost: testHost,
+			Body: binary.BigEndian.AppendUint64(nil, uint64(i))}
+		batch = append(batch, log.put(m, int64(i)))
+	}
+	return batch
+}
+
+// A bitmap takes no allocation.
+func TestBitmapAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	w := newBitmapWorld(t, nil)
+	defer w.close()
+	for i, g := range bitmapGroups {
+		w.subscribe(g, fmt.Sprintf("every=%d", 2+i), 1)
+	}
+	batch := w.arrivalsOf(128)
+	w.on.Bitmaps(batch)
+	if n := testing.AllocsPerRun(100, func() { w.on.Bitmaps(batch) }); n > 0 {
+		t.Errorf("%.2f allocations for %d messages", n, len(batch))
+	}
+}
+
+// One operation is one message that gets its bitmap from a number of filters.
+func BenchmarkBitmaps(b *testing.B) {
+	for _, filters := range []int{0, 1, 4} {
+		b.Run(fmt.Sprintf("filters=%d", filters), func(b *testing.B) {
+			w := newBitmapWorld(b, nil)
+			defer w.close()
+			for i, g := range bitmapGroups[:filters] {
+				w.subscribe(g, fmt.Sprintf("every=%d", 2+i), 1)
+			}
+			batch := w.arrivalsOf(1024)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for n := 0; n < b.N; n += len(batch) {
+				w.on.Bitmaps(batch)
+			}
+		})
+	}
 }
 
 // Whatever happens to filters and store, every group gets what its filter accepts, with kept verdicts and without; and

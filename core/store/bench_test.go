@@ -154,18 +154,101 @@ func BenchmarkLend(b *testing.B) {
 	}
 }
 
+// One operation is one message of 100 bytes that is appended and dispatched, with and without a unit in the queue's
+// extension file.
+func BenchmarkDispatchExt(b *testing.B) {
+	bitmap := make([]byte, 14)
+	for _, c := range []struct {
+		name   string
+		ext    bool
+		bitmap []byte
+	}{{"off", false, nil}, {"on", true, nil}, {"on with bitmaps", true, bitmap}} {
+		b.Run(c.name, func(b *testing.B) {
+			cfg := DefaultConfig()
+			cfg.DiskRefuse, cfg.ConsumeQueueExt = 1, c.ext
+			s := openTest(b, nil, b.TempDir(), cfg, func(o *Options) {
+				o.OnArrival = func([]message.Arrival) {}
+				o.Bitmaps = func(a []message.Arrival) {
+					for i := range a {
+						a[i].Bitmap = c.bitmap
+					}
+				}
+			})
+			f := newInFlight(4, 64, 100)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for n := 0; n < b.N; n += 64 {
+				s.Append(<-f.free)
+			}
+			for range 4 {
+				<-f.free
+			}
+			if err := s.dispatchAll(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+// unitCount counts units.
+type unitCount int
+
+func (n *unitCount) Unit(int, message.ExtUnit) { *n++ }
+
+// Reading units allocates nothing.
+func TestUnitAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	cfg := testConfig()
+	cfg.ConsumeQueueExt = true
+	s := openTest(t, nil, t.TempDir(), cfg, extended)
+	for range 50 {
+		put(t, s, text("T", 0, "body"))
+	}
+	if err := s.dispatchAll(); err != nil {
+		t.Fatal(err)
+	}
+	key := message.QueueKey{Topic: "T"}
+	raw, ref, err := s.Entries(key, 0, 50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ref.Release()
+	var codes [50]int64
+	for i := range codes {
+		codes[i] = message.DecodeEntry(raw[i*message.EntrySize:]).TagsCode
+	}
+	count := new(unitCount)
+	s.Units(key, codes[:], count)
+	if n := testing.AllocsPerRun(100, func() { s.Units(key, codes[:], count) }); n > 0 || *count%50 != 0 || *count == 0 {
+		t.Errorf("%.2f allocations for 50 units, %d were read in all", n, *count)
+	}
+}
+
 // Appending allocates nothing for a message.
 func TestAppendAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	for _, flush := range []string{FlushAsync, FlushSync} {
+	for _, c := range []struct {
+		flush string
+		ext   bool
+	}{{FlushAsync, false}, {FlushSync, false}, {FlushAsync, true}} {
+		flush := c.flush
 		cfg := DefaultConfig()
-		cfg.Flush = flush
+		cfg.Flush, cfg.ConsumeQueueExt = flush, c.ext
 		var seen atomic.Int64
 		cfg.SegmentSize = 64 << 20
-		s := openTest(t, nil, t.TempDir(), cfg,
-			func(o *Options) { o.OnArrival = func(a []message.Arrival) { seen.Add(int64(len(a))) } })
+		bitmap := make([]byte, 14)
+		s := openTest(t, nil, t.TempDir(), cfg, func(o *Options) {
+			o.OnArrival = func(a []message.Arrival) { seen.Add(int64(len(a))) }
+			o.Bitmaps = func(a []message.Arrival) {
+				for i := range a {
+					a[i].Bitmap = bitmap
+				}
+			}
+		})
 		f := newInFlight(1, 16, 100)
 		put := func() {
 			s.Append(<-f.free)
