@@ -63,6 +63,8 @@ func newSettings(cfg *config.Config, sec *sections, compilers queue.Compilers, n
 		"defaultTopicQueueNums":          strconv.Itoa(int(sec.Topics.DefaultQueues)),
 		"autoCreateSubscriptionGroup":    strconv.FormatBool(sec.Groups.AutoCreate),
 		"enablePropertyFilter":           strconv.FormatBool(properties),
+		"enableConsumeQueueExt":          strconv.FormatBool(sec.Store.ConsumeQueueExt),
+		"enableCalcFilterBitMap":         strconv.FormatBool(sec.Store.ConsumeQueueExt && properties),
 		"rejectTransactionMessage":       "true",
 		"messageIndexEnable":             "false",
 		"longPollingEnable":              "true",

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -192,57 +191,4 @@ func (p *Progress) CorrectionOffsets(topic, compareGroup string, filterGroups []
 		}
 	}
 	return least
-}
-
-// entriesMax bounds how many entries QueueEntries shows.
-const entriesMax = 1024
-
-// QueueEntries shows index entries of a queue from an offset on, and what the group subscribes of the topic.
-func (p *Progress) QueueEntries(q message.QueueKey, from message.Offset, count int32, group string) (transport.QueueEntries, error) {
-	low, high, ok := p.set.Log.Bounds(q)
-	if !ok {
-		return transport.QueueEntries{}, &message.Error{Code: message.SystemError,
-			Remark: fmt.Sprintf("%d@%s is not exist!", q.ID, q.Topic)}
-	}
-	if from < low || from >= high {
-		return transport.QueueEntries{}, &message.Error{Code: message.SystemError,
-			Remark: fmt.Sprintf("Index %d of consume queue: %d@%s is not exist! It has %d to %d", from, q.ID, q.Topic, low, high)}
-	}
-	out := transport.QueueEntries{Min: low, Max: high}
-	end := min(high, from+message.Offset(min(max(count, 0), entriesMax)))
-	for from < end {
-		n, err := p.appendEntries(&out, q, from, int(end-from))
-		if err != nil {
-			return transport.QueueEntries{}, err
-		}
-		if n == 0 {
-			break
-		}
-		from += message.Offset(n)
-	}
-	if group == "" {
-		return out, nil
-	}
-	if s, ok := p.set.Clients.Subscription(group, q.Topic); ok {
-		out.Subscription, out.FilterData = &s, p.set.Filters.describe(q.Topic, group)
-	} else {
-		out.FilterData = fmt.Sprintf("%s@%s is not online!", group, q.Topic)
-	}
-	return out, nil
-}
-
-func (p *Progress) appendEntries(out *transport.QueueEntries, q message.QueueKey, from message.Offset, n int) (int, error) {
-	raw, ref, err := p.set.Log.Entries(q, from, n)
-	if ref != nil {
-		defer ref.Release()
-	}
-	if err != nil {
-		return 0, err
-	}
-	n = len(raw) / message.EntrySize
-	for i := range n {
-		e := message.DecodeEntry(raw[i*message.EntrySize:])
-		out.Entries = append(out.Entries, transport.QueueEntry{Position: e.Position, Size: e.Size, TagsCode: e.TagsCode})
-	}
-	return n, nil
 }

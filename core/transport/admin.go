@@ -159,7 +159,10 @@ type QueueEntry struct {
 	Size     int32
 	TagsCode int64
 	Message  string
-	Eval     bool
+	// Unit is what the queue's extension file holds of the message; nil when TagsCode is no address in it.
+	Unit *message.ExtUnit
+	// Eval says, for an entry with a unit, whether the asked group's subscription would look at the message.
+	Eval bool
 }
 
 // QueueEntries answers a question for a queue's index entries.

@@ -1,6 +1,13 @@
 package wire
 
-import "time"
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/weirmq/weir/core/message"
+)
 
 // TopicStats is the reply to GET_TOPIC_STATS_INFO.
 type TopicStats struct {
@@ -138,4 +145,28 @@ type ConsumeQueueEntry struct {
 	PhysicOffset   int64  `json:"physicOffset"`
 	PhysicSize     int32  `json:"physicSize"`
 	TagsCode       int64  `json:"tagsCode"`
+}
+
+// SetUnit sets what the broker shows of an entry's unit in the extension file: the unit as JSON, and the bits of its
+// bitmap as text, the highest first, with a line's end behind every eighth byte and the last.
+func (e *ConsumeQueueEntry) SetUnit(u message.ExtUnit) {
+	shown := struct {
+		FilterBitMap []byte `json:"filterBitMap,omitempty"`
+		MsgStoreTime int64  `json:"msgStoreTime"`
+		Size         int    `json:"size"`
+		TagsCode     int64  `json:"tagsCode"`
+	}{u.Bitmap, u.StoreTimestamp, message.MinExtUnitSize + len(u.Bitmap), u.TagsCode}
+	text, err := json.Marshal(shown)
+	if err != nil {
+		panic(err) // there is nothing in it that can't be written
+	}
+	e.ExtendDataJSON = string(text)
+	var bits strings.Builder
+	for i := len(u.Bitmap) - 1; i >= 0; i-- {
+		fmt.Fprintf(&bits, "%08b", u.Bitmap[i])
+		if i%8 == 0 {
+			bits.WriteByte('\n')
+		}
+	}
+	e.BitMap = bits.String()
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weirmq/weir/core/fastjson"
+	"github.com/weirmq/weir/core/message"
 )
 
 // tree is a document of the dialect as maps and lists, without members that are null.
@@ -338,4 +339,19 @@ func FuzzHeartbeat(f *testing.F) {
 			t.Fatalf("%s: %v", b, err)
 		}
 	})
+}
+
+// What RocketMQ 4.9.7 shows of a unit: fastjson's text, and BitsArray's.
+func TestConsumeQueueEntryUnit(t *testing.T) {
+	var e ConsumeQueueEntry
+	e.SetUnit(message.ExtUnit{TagsCode: 2598919, StoreTimestamp: 1700000000123, Bitmap: []byte{1, 0, 0, 0, 0, 0, 0, 0x80, 3}})
+	const unit = `{"filterBitMap":"AQAAAAAAAIAD","msgStoreTime":1700000000123,"size":29,"tagsCode":2598919}`
+	bits := "00000011\n10000000" + strings.Repeat("0", 48) + "00000001\n"
+	if e.ExtendDataJSON != unit || e.BitMap != bits {
+		t.Errorf("%s\n%s\nwant %s\n%s", e.ExtendDataJSON, e.BitMap, unit, bits)
+	}
+	e = ConsumeQueueEntry{}
+	if e.SetUnit(message.ExtUnit{TagsCode: 7}); e.ExtendDataJSON != `{"msgStoreTime":0,"size":20,"tagsCode":7}` || e.BitMap != "" {
+		t.Errorf("without a bitmap: %+v", e)
+	}
 }

@@ -158,6 +158,9 @@ func serveQueueEntries(ctx context.Context, r *request) ([]byte, error) {
 		reply.QueueData[i] = wire.ConsumeQueueEntry{
 			Eval: e.Eval, Msg: e.Message, PhysicOffset: int64(e.Position), PhysicSize: e.Size, TagsCode: e.TagsCode,
 		}
+		if e.Unit != nil {
+			reply.QueueData[i].SetUnit(*e.Unit)
+		}
 	}
 	if got.Subscription != nil {
 		s := wireSubscription(*got.Subscription)
