@@ -58,8 +58,14 @@ func handover(t *testing.T, from, to sut.Kind, end func(*sut.Broker, testing.TB)
 	t.Parallel()
 	repo.NeedJava(t)
 	dir := t.TempDir()
+	killed := reflect.ValueOf(end).Pointer() == reflect.ValueOf(kill).Pointer()
 	options := func(kind sut.Kind) sut.Options {
-		return sut.Options{Kind: kind, DataDir: dir, SegmentSize: handoverSegment, QueueEntries: handoverEntries}
+		o := sut.Options{Kind: kind, DataDir: dir, SegmentSize: handoverSegment, QueueEntries: handoverEntries}
+		if killed { // with extension files, of which a kill leaves more than entries name
+			o.JavaProperties = map[string]string{"enableConsumeQueueExt": "true"}
+			o.WeirSettings = map[string]string{"STORE__CONSUME_QUEUE_EXT": "true"}
+		}
+		return o
 	}
 	first := sut.Start(t, options(from))
 	var want content
@@ -72,7 +78,6 @@ func handover(t *testing.T, from, to sut.Kind, end func(*sut.Broker, testing.TB)
 	end(first, t)
 
 	second := sut.Start(t, options(to))
-	killed := reflect.ValueOf(end).Pointer() == reflect.ValueOf(kill).Pointer()
 	use(t, second, func(ctx context.Context, c *raw.Conn) {
 		compare(t, want, read(ctx, t, c, sent))
 		checkViews(ctx, t, c, want)
