@@ -29,10 +29,10 @@ type Config struct {
 	// ConsumeQueueEntries is the number of entries in a consume queue file, 20 bytes each. An existing store keeps the
 	// number it was made with. Default 300000.
 	ConsumeQueueEntries int `yaml:"consume_queue_entries"`
-	// ConsumeQueueExt writes RocketMQ's extension of the consume queues: for each message its tag, its time, and a Bloom
-	// bitmap of the SQL92 filters that accept it, by which a Java broker with enableConsumeQueueExt passes over messages
-	// without reading them. It is for stores that go back to such a broker; WeirMQ has its own verdicts. What a store has
-	// of it is read in any case. Default false.
+	// ConsumeQueueExt writes RocketMQ's extension of the consume queues (consumequeue_ext): the tag and time of each message,
+	// and a Bloom bitmap of the SQL92 filters that accept it, by which a Java broker with enableConsumeQueueExt passes over
+	// messages without reading them. It is for stores that go back to such a broker. What a store has of it is read in any
+	// case. Default false.
 	ConsumeQueueExt bool `yaml:"consume_queue_ext"`
 	// MaxMessageSize is the largest message body, or batch of messages, that is accepted. Default 4MiB.
 	MaxMessageSize plugin.Size `yaml:"max_message_size"`

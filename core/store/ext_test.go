@@ -111,7 +111,7 @@ func javaUnits(t *testing.T, fsys vfs.FS, key message.QueueKey) map[int64]bool {
 }
 
 // smallExt makes extension files of 256 bytes, as if a Java broker had begun them.
-func smallExt(t *testing.T, mem *vfs.Mem) {
+func smallExt(t testing.TB, mem *vfs.Mem) {
 	t.Helper()
 	dir := consumequeue.ExtDir("/store", message.QueueKey{Topic: "Other"})
 	if err := vfs.MkdirAllSync(mem, dir); err != nil {

@@ -21,9 +21,12 @@ func FuzzOpen(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 1, 1, 10, 2, 0}, true, true)
 	f.Add([]byte{0, 1, 0, 255, 3, 0, 9, 7, 2, 0, 1, 1}, false, false)
 	f.Add([]byte{3, 0, 12, 0, 4, 0, 3, 9}, false, true)
+	f.Add([]byte{6, 0, 1, 3, 6, 0, 40, 0, 7, 0, 0, 255}, false, true)
 	cfg := tinyConfig(FlushSync)
+	cfg.ConsumeQueueExt = true
 	mem := vfs.NewMem(nil)
-	s, err := Open(context.Background(), Options{FS: mem, Dir: "/store", Config: cfg})
+	smallExt(f, mem)
+	s, err := Open(context.Background(), Options{FS: mem, Dir: "/store", Config: cfg, Bitmaps: setBitmaps})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -37,7 +40,8 @@ func FuzzOpen(f *testing.F) {
 		f.Fatal(err)
 	}
 	files := []string{"commitlog/" + segment.FileName(0), "commitlog/" + segment.FileName(2048),
-		"consumequeue/T/0/" + segment.FileName(0), "consumequeue/T/1/" + segment.FileName(200), "checkpoint", "weir/flushed"}
+		"consumequeue/T/0/" + segment.FileName(0), "consumequeue/T/1/" + segment.FileName(200), "checkpoint", "weir/flushed",
+		"consumequeue_ext/T/0/" + segment.FileName(0), "consumequeue_ext/T/1/" + segment.FileName(256)}
 	f.Fuzz(func(t *testing.T, data []byte, clean, note bool) {
 		left := mem.KillClone()
 		for ; len(data) >= 4; data = data[4:] {
