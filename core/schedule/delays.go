@@ -21,6 +21,9 @@ type Log interface {
 	Bounds(q message.QueueKey) (low, high message.Offset, ok bool)
 	// Entries lends up to n raw entries that lie together, starting with that of offset from. The caller releases ref.
 	Entries(q message.QueueKey, from message.Offset, n int) (raw []byte, ref transport.Ref, err error)
+	// Units shows v what the queue's extension file holds of the entries whose tags codes are addresses in it. It passes over
+	// units that are lost.
+	Units(q message.QueueKey, codes []int64, v message.ExtVisitor)
 	// Lend adds the records of entries to r, and says how many it added before the first that can't be had.
 	Lend(entries []message.Entry, r *transport.Records) (n int, err error)
 	// Begin returns the position of the oldest record.

@@ -22,6 +22,11 @@ type delivery struct {
 	messages []message.Message
 	places   []int // of each message, its entry's
 	errs     []error
+
+	// Of dueTime:
+	codes [1]int64
+	due   int64 // ms
+	found bool
 }
 
 // deliver stores again what is due of a level's queue from offset next on. It returns how many entries it has dealt with, and when the
@@ -65,10 +70,12 @@ func (w *delivery) collect(d *Delays, l *lane, next message.Offset, now int64) (
 	size := 0
 	for ; len(raw) >= message.EntrySize; raw = raw[message.EntrySize:] {
 		e := message.DecodeEntry(raw)
-		at, err := d.dueTime(l, e)
-		if err != nil {
-			return 0, err
+		if e.TagsCode <= message.MaxExtAddress {
+			if e.TagsCode, err = w.dueTime(d, l, e); err != nil {
+				return 0, err
+			}
 		}
+		at := e.TagsCode
 		if latest := now + d.levels.Delay(l.level).Milliseconds(); at > now && at <= latest {
 			return at, nil
 		}
@@ -81,10 +88,15 @@ func (w *delivery) collect(d *Delays, l *lane, next message.Offset, now int64) (
 	return now, nil
 }
 
-// dueTime returns when the message of an entry is to be delivered. Where RocketMQ keeps that in an extension file, it follows from the record.
-func (d *Delays) dueTime(l *lane, e message.Entry) (int64, error) {
-	if e.TagsCode > message.MaxExtAddress {
-		return e.TagsCode, nil
+// Unit implements message.ExtVisitor: the time of delivery is in the place of a tags code.
+func (w *delivery) Unit(_ int, u message.ExtUnit) { w.due, w.found = u.TagsCode, true }
+
+// dueTime returns when the message of an entry is to be delivered that has its tags code in the queue's extension file. Where that is lost, the
+// time follows from the record, as in RocketMQ.
+func (w *delivery) dueTime(d *Delays, l *lane, e message.Entry) (int64, error) {
+	w.codes[0], w.found = e.TagsCode, false
+	if d.set.Log.Units(l.queue, w.codes[:], w); w.found {
+		return w.due, nil
 	}
 	var r transport.Records
 	defer r.Release()

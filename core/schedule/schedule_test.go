@@ -61,6 +61,7 @@ type fakeLog struct {
 	queue   message.QueueKey
 	entries []message.Entry
 	records map[message.Position][]byte
+	units   map[int64]message.ExtUnit // by address
 	begin   message.Position
 	fail    error // of Entries
 }
@@ -77,6 +78,12 @@ func (l *fakeLog) Entries(_ message.QueueKey, from message.Offset, n int) (raw [
 		raw = message.AppendEntry(raw, e)
 	}
 	return raw, nil, l.fail
+}
+
+func (l *fakeLog) Units(_ message.QueueKey, codes []int64, v message.ExtVisitor) {
+	if u, ok := l.units[codes[0]]; ok {
+		v.Unit(0, u)
+	}
 }
 
 func (l *fakeLog) Lend(entries []message.Entry, r *transport.Records) (n int, err error) {
@@ -179,6 +186,10 @@ func TestDeliver(t *testing.T) {
 		},
 			"T/1/a T/1/c", 1, retryWait, "", "disk full"},
 		{"the queue can't be read", func(w *world) { w.log.fail = errors.New("disk gone") }, "", 0, retryWait, "", "disk gone"},
+		{"its time is in a unit", func(w *world) {
+			w.log.entries[1].TagsCode = message.ExtAddress(0)
+			w.log.units = map[int64]message.ExtUnit{message.ExtAddress(0): {TagsCode: begin.Add(300 * time.Millisecond).UnixMilli()}}
+		}, "T/1/a", 1, 300 * time.Millisecond, all, ""},
 		{"its time is in its record", func(w *world) { w.log.entries[1].TagsCode = message.MaxExtAddress }, all, 3, sleepMax, all, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
