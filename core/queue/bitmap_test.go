@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -289,6 +290,37 @@ func BenchmarkBitmaps(b *testing.B) {
 			}
 		})
 	}
+}
+
+// Filters come, change and go while messages arrive; no message lacks the bits of a filter that is older than it.
+func TestBitmapsHammer(t *testing.T) {
+	w := newBitmapWorld(t, nil)
+	var done sync.WaitGroup
+	for i, g := range bitmapGroups[:3] {
+		done.Go(func() {
+			for v := range int64(200) {
+				w.filters.Register(context.Background(), g, []transport.Subscription{sqlSub("T0", fmt.Sprintf("every=%d", 2+(int64(i)+v)%3), 1+v)})
+				if v%7 == 6 {
+					w.filters.Unregister(g)
+				}
+			}
+		})
+	}
+	for i := range 200 {
+		w.send(t0, 1+i%5, uint64(10*i))
+	}
+	done.Wait()
+	w.send(t0, 20, 10_000)
+	w.close()
+	filters := w.javaFilters()
+	if n := len(filters["T0"].Groups); n != 3 {
+		t.Fatalf("%d filters are saved", n)
+	}
+	w.open()
+	if n := w.checkJava("hammer", filters); n < 20 {
+		t.Errorf("a Java broker is spared %d readings", n)
+	}
+	w.close()
 }
 
 // Whatever happens to filters and store, every group gets what its filter accepts, with kept verdicts and without; and

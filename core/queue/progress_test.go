@@ -143,6 +143,50 @@ func TestQueueEntries(t *testing.T) {
 	}
 }
 
+// Entries with units in the extension file show them, and whether the group would look at the message.
+func TestQueueEntriesWithUnits(t *testing.T) {
+	w, _ := sqlWorld(t, nil)
+	p := NewProgress(ProgressSettings{Clock: w.clock, Log: w.log, Topics: w.topics, Offsets: w.offsets, Clients: w.clients, Filters: w.filters,
+		Counters: w.counters, Broker: "b"})
+	w.heartbeat(t, session(1), "c", consumer("g", sqlSub("T", "x", 1), sub("U", "A")))
+	all := make([]byte, defaultBloom.bits/8)
+	setBits(all, defaultBloom.positions("g", "T"))
+	later := testStart.UnixMilli() + 1
+	for topic, want := range map[string]string{"T": "true true false - gone", "U": "true true true - gone"} {
+		for _, x := range []struct {
+			bitmap []byte
+			stored int64
+		}{{make([]byte, len(all)), later - 1}, {all, later}, {make([]byte, len(all)), later}} {
+			a := w.log.send(topic, 0, "A", "")
+			a.Bitmap, a.StoreTimestamp = x.bitmap, x.stored
+			w.log.extend(&a)
+		}
+		w.log.send(topic, 0, "A", "")
+		q := message.QueueKey{Topic: topic}
+		lost := w.log.send(topic, 0, "A", "")
+		lost.TagsCode = message.MaxExtAddress
+		w.log.setEntry(q, lost.Offset, lost.Entry)
+		got, err := p.QueueEntries(q, 0, 10, "g")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []string
+		for _, e := range got.Entries {
+			switch {
+			case e.Unit != nil && len(e.Unit.Bitmap) == len(all) && e.Unit.TagsCode == message.TagsCode("A"):
+				list = append(list, fmt.Sprint(e.Eval))
+			case e.Message == "Cq extend not exist!addr: -2147483649":
+				list = append(list, "gone")
+			default:
+				list = append(list, "-"+e.Message)
+			}
+		}
+		if s := strings.Join(list, " "); s != want {
+			t.Errorf("%s: %s, want %s", topic, s, want)
+		}
+	}
+}
+
 func TestResetOffsets(t *testing.T) {
 	w, p := progressWorld(t)
 	_, err := p.ResetOffsets("none", "g", -1, true, false)
