@@ -180,6 +180,22 @@ func TestFilterIsBornLate(t *testing.T) {
 	}
 }
 
+// Messages that come while a new filter is on its way into the register have none of its bits, and are older than it.
+func TestMessagesBeforeAFilterIsThere(t *testing.T) {
+	w := newBitmapWorld(t, nil)
+	w.subscribe("g1", "every=2", 1) // so that there are bitmaps
+	w.compiler.during = func() { w.send(t0, 50, 1) }
+	w.subscribe("g0", "every=3", 1)
+	if got, want := w.consume(w.off, "g0", t0), w.expected(t0, "every=3"); len(want) == 0 || !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	w.close()
+	filters := w.javaFilters()
+	w.open()
+	w.checkJava("", filters)
+	w.close()
+}
+
 // A saved filter keeps its birth only when it has judged everything since: it was RocketMQ's all the time, with these bits,
 // and the broker was stopped.
 func TestSavedFilterIsBornAgain(t *testing.T) {

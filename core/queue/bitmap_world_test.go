@@ -18,11 +18,18 @@ import (
 )
 
 // javaNumbers compiles NUMBER expressions as SQL92 that a Java broker compiles too, but for those that begin with "own".
-type javaNumbers struct{ numberCompiler }
+type javaNumbers struct {
+	numberCompiler
+	during func() // called within Compile, once
+}
 
 func (c *javaNumbers) ExpressionTypes() []string { return []string{filter.TypeSQL92} }
 
 func (c *javaNumbers) Compile(ctx context.Context, e filter.Expression) (filter.Program, error) {
+	if during := c.during; during != nil {
+		c.during = nil
+		during()
+	}
 	text, own := strings.CutPrefix(e.Text, "own ")
 	p, err := c.numberCompiler.Compile(ctx, filter.Expression{Text: text})
 	if err != nil {
