@@ -233,6 +233,9 @@ func TestSavedFilterIsBornAgain(t *testing.T) {
 		if !ok || f.born != c.want || !f.dead() {
 			t.Errorf("%s: %+v, %v, want it born at %d, and dead", c.what, f, ok, c.want)
 		}
+		if w.filters.dirty != (c.want != born) {
+			t.Errorf("%s: to be saved: %v", c.what, w.filters.dirty)
+		}
 	}
 }
 

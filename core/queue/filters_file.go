@@ -87,6 +87,7 @@ const bloomMax = 8 * 32767
 // compile is a warning, and never costs the others. No file is no filters.
 func (fs *Filters) Load(ctx context.Context) error {
 	var errs []error
+	changed := false
 	for _, f := range []struct {
 		path   string
 		decode func(context.Context, []byte) ([]*registered, error)
@@ -103,20 +104,21 @@ func (fs *Filters) Load(ctx context.Context) error {
 			fs.set.Logger.Warn("filters come from the backup: the file itself can't be used", "file", f.path)
 		}
 		for _, r := range list {
-			fs.restore(ctx, r)
+			changed = fs.restore(ctx, r) || changed
 		}
 	}
 	fs.mu.Lock()
-	fs.dirty, fs.complete = false, true
+	fs.dirty, fs.complete = changed, true
 	fs.mu.Unlock()
 	return errors.Join(errs...)
 }
 
-// restore compiles a saved filter and registers it, dead: its group has no members yet.
-func (fs *Filters) restore(ctx context.Context, f *registered) {
+// restore compiles a saved filter and registers it, dead: its group has no members yet. It says whether what the file says of
+// the filter isn't true any more.
+func (fs *Filters) restore(ctx context.Context, f *registered) (changed bool) {
 	f.prog, f.fault = fs.set.Programs.get(ctx, f.expr)
 	if f.fault == nil && f.prog == nil {
-		return // a tag subscription, which no file should have
+		return false // a tag subscription, which no file should have
 	}
 	log := fs.set.Logger.With("group", f.group, "topic", f.topic, "expression", f.expr.Text)
 	if f.fault != nil {
@@ -130,7 +132,7 @@ func (fs *Filters) restore(ctx context.Context, f *registered) {
 	if f.fault == nil {
 		fs.begin(f, f)
 	}
-	fs.rebear(f)
+	changed = fs.rebear(f)
 	if f.died == 0 {
 		// Nobody knows when its members left. Java says half a minute ago.
 		f.died = max(f.born, fs.now()-30_000)
@@ -139,22 +141,24 @@ func (fs *Filters) restore(ctx context.Context, f *registered) {
 	defer fs.mu.Unlock()
 	if old := fs.groups[f.group][f.topic]; old != nil || !fs.roomLocked() {
 		f.prog.release()
-		return
+		return true // a Java broker that finds it would miss its bits in what arrives now
 	}
 	fs.putLocked(f)
+	return changed
 }
 
 // rebear gives a saved filter a new time of birth when it is not sure that it has judged what came after the old one: it
 // wasn't one that made bitmaps then, or the files may be older than what it was replaced by.
-func (fs *Filters) rebear(f *registered) {
+func (fs *Filters) rebear(f *registered) bool {
 	if !f.portable() || f.foreign && !f.moved && !fs.set.Unclean {
-		return
+		return false
 	}
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if f.born = fs.bornLocked(); f.died != 0 {
 		f.died = max(f.died, f.born)
 	}
+	return true
 }
 
 func (fs *Filters) decode(_ context.Context, data []byte) (list []*registered, err error) {

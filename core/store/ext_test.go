@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -266,4 +267,48 @@ func TestExtDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkExt(t, "after deleting", s, mem, true)
+}
+
+// When the last message with a unit has expired, after the units were switched off, their files go, all but the last.
+func TestExtExpiresAfterSwitch(t *testing.T) {
+	mem := vfs.NewMem(nil)
+	smallExt(t, mem)
+	dir := consumequeue.ExtDir("/store", message.QueueKey{Topic: "T"})
+	for i, on := range []bool{true, false} {
+		cfg := tinyConfig(FlushAsync)
+		cfg.ConsumeQueueExt = on
+		s, err := Open(context.Background(), Options{FS: mem, Dir: "/store", Config: cfg, Bitmaps: setBitmaps})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Start(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		for j := range 60 {
+			put(t, s, text("T", 0, fmt.Sprintf("body %d %d", i, j)))
+		}
+		if err := errors.Join(s.dispatchAll(), s.flushLog()); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			before, _ := mem.ReadDir(dir)
+			if len(before) < 2 && on || len(before) == 0 {
+				t.Fatalf("%d extension files", len(before))
+			}
+			if on {
+				break
+			}
+			if err := s.deleteExpired(s.clock.Now(), true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if after, _ := mem.ReadDir(dir); !on && len(after) != 1 {
+			first, end, _ := s.Bounds(message.QueueKey{Topic: "T"})
+			t.Errorf("%d extension files are left, the queue has %d to %d", len(after), first, end)
+		}
+		checkExt(t, "after expiring", s, mem, on)
+		if err := s.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -35,9 +35,10 @@ type ext struct {
 	flushed int64 // all units before are on the disk; guarded by the queue's flushMu
 
 	// Of the goroutine that adds:
-	next    int64  // end, with what is pending
-	pending []byte // [next-len, next), not written yet
-	broken  bool   // entries name units that are gone: no place is known where one may be put
+	next    int64          // end, with what is pending
+	pending []byte         // [next-len, next), not written yet
+	broken  bool           // entries name units that are gone: no place is known where one may be put
+	last    message.Offset // no entry behind has a unit
 }
 
 // ExtDir returns the directory of a queue's extension files below the store's root.
@@ -267,6 +268,7 @@ func (x *ext) flush() error {
 // reset removes all files.
 func (x *ext) reset() error {
 	x.begin(0)
+	x.last = -1
 	return x.files.DropFrom(0)
 }
 
@@ -308,6 +310,7 @@ func (q *Queue) Extend(at message.Offset, u message.ExtUnit) {
 	}
 	if address, ok := q.ext.put(u); ok {
 		q.setTagsCode(i, address)
+		q.ext.last = at
 	}
 }
 
@@ -320,6 +323,7 @@ func (q *Queue) recall(e message.Entry, stored int64) {
 	old, ok, err := q.raw(q.next - 1)
 	if err == nil && ok && old.Position == e.Position && old.Size == e.Size && q.ext.take(old.TagsCode, u) {
 		q.setTagsCode(len(q.pending)-message.EntrySize, old.TagsCode)
+		q.ext.last = q.next - 1
 		return
 	}
 	q.Extend(q.next-1, u)
@@ -340,11 +344,8 @@ func (q *Queue) recoverExt(lo message.Offset) error {
 	if q.ext == nil {
 		return nil
 	}
-	if q.next == lo {
-		q.ext.begin(q.ext.files.Min())
-		return nil
-	}
 	for at := q.next - 1; at >= lo; at-- {
+		q.ext.last = at
 		if at < q.next-extLook {
 			q.ext.walk()
 			return nil
@@ -359,10 +360,12 @@ func (q *Queue) recoverExt(lo message.Offset) error {
 		}
 	}
 	q.ext.begin(q.ext.files.Min())
+	q.ext.last = lo - 1
 	return nil
 }
 
-// expireExt removes the extension files before the unit of the first entry.
+// expireExt removes the extension files before the unit of the first entry, and all but the last when no entry has one any
+// more.
 func (q *Queue) expireExt() error {
 	if q.ext == nil {
 		return nil
@@ -370,6 +373,10 @@ func (q *Queue) expireExt() error {
 	min, end := q.Bounds()
 	if min == end {
 		return nil
+	}
+	if min > q.ext.last {
+		_, err := q.ext.files.RemoveBefore(q.ext.end.Load())
+		return err
 	}
 	e, err := q.Entry(min)
 	if err != nil {
