@@ -140,7 +140,7 @@ func TestSettings(t *testing.T) {
 		"brokerName": "broker-a", "brokerClusterName": "DefaultCluster", "brokerId": "0", "brokerRole": "ASYNC_MASTER",
 		"brokerPermission": "6", "brokerIP1": "127.0.0.1", "listenPort": "10911", "namesrvAddr": "127.0.0.1:9876", "fileReservedTime": "72",
 		"deleteWhen": "04", "flushDiskType": "ASYNC_FLUSH", "mappedFileSizeCommitLog": "1048576", "mappedFileSizeConsumeQueue": "20000",
-		"maxMessageSize": "4194304", "storePathRootDir": "/data", "autoCreateTopicEnable": "true", "rejectTransactionMessage": "true",
+		"maxMessageSize": "4194304", "storePathRootDir": "/data", "autoCreateTopicEnable": "true", "rejectTransactionMessage": "false",
 	} {
 		if got, ok := before[k]; !ok || got != want {
 			t.Errorf("%s is %q, want %q", k, got, want)

@@ -5,7 +5,7 @@ import (
 	"github.com/weirmq/weir/core/store"
 )
 
-// again stores messages of the broker's own again: delayed ones whose time has come. One goroutine at a time uses it.
+// again stores messages of the broker's own again: delayed ones whose time has come, undecided half messages. One goroutine at a time uses it.
 type again struct {
 	h        *handler
 	batch    store.Batch
@@ -21,19 +21,27 @@ func newAgain(h *handler) *again {
 // Appended implements store.Completer.
 func (a *again) Appended(*store.Batch) { a.answered <- struct{}{} }
 
+// append stores the batch and waits for its answers.
+func (a *again) append() {
+	a.h.store.Append(&a.batch)
+	<-a.answered
+}
+
+func storeMessage(m *message.Message) store.Message {
+	return store.Message{
+		Topic: m.Topic, Queue: m.QueueID, Flag: m.Flag, SysFlag: m.SysFlag, BornTimestamp: m.BornTimestamp, BornHost: m.BornHost,
+		StoreHost: m.StoreHost, ReconsumeTimes: m.ReconsumeTimes, PreparedTransactionOffset: int64(m.Prepared), Body: m.Body, Properties: m.Properties,
+	}
+}
+
 // Put implements schedule.Appender.
 func (a *again) Put(messages []message.Message, errs []error) {
 	b := &a.batch
 	b.Messages = b.Messages[:0]
 	for i := range messages {
-		m := &messages[i]
-		b.Messages = append(b.Messages, store.Message{
-			Topic: m.Topic, Queue: m.QueueID, Flag: m.Flag, SysFlag: m.SysFlag, BornTimestamp: m.BornTimestamp, BornHost: m.BornHost,
-			StoreHost: m.StoreHost, ReconsumeTimes: m.ReconsumeTimes, PreparedTransactionOffset: int64(m.Prepared), Body: m.Body, Properties: m.Properties,
-		})
+		b.Messages = append(b.Messages, storeMessage(&messages[i]))
 	}
-	a.h.store.Append(b)
-	<-a.answered
+	a.append()
 	for i := range b.Messages {
 		m := &b.Messages[i]
 		if m.Code != message.Success {

@@ -285,7 +285,7 @@ func (b *Broker) startCore(ctx context.Context, g *gate, compilers queue.Compile
 		gate: g, clock: b.opts.Clock, identity: identity{cfg.Broker.Cluster, cfg.Broker.Name},
 		maxMessageSize: int(sec.Store.MaxMessageSize), started: b.opts.Clock.Now(), hostDone: make(chan struct{}),
 		clusterProperty: message.AppendProperty(nil, message.PropCluster, cfg.Broker.Cluster),
-		forgetRoute:     func(string) {},
+		forgetRoute:     func(string) {}, transactionsEnabled: sec.Transactions.Enabled,
 	}
 	levels, err := schedule.ParseLevels(sec.Schedule.Levels) // before the store is opened: its recovery makes queue entries, too
 	if err != nil {
@@ -315,6 +315,7 @@ func (b *Broker) startCore(ctx context.Context, g *gate, compilers queue.Compile
 	if err := b.newDelays(h); err != nil {
 		return err
 	}
+	b.newTransactions(h)
 	h.modules = b.modules
 	h.modules.watch(func() { h.pulls.Renew(context.Background()) })
 	if err := h.offsets.Load(); err != nil {
@@ -336,6 +337,10 @@ func (b *Broker) startCore(ctx context.Context, g *gate, compilers queue.Compile
 	b.onStop("pulls", h.pulls.Stop)
 	b.onStop("delayed messages", h.delays.Stop)
 	if err := h.delays.Start(); err != nil {
+		return err
+	}
+	b.onStop("transactions", h.transactions.Stop)
+	if err := h.transactions.Start(); err != nil {
 		return err
 	}
 	b.handler = h

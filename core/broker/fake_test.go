@@ -57,7 +57,7 @@ func newWorld() *world {
 // build makes the broker and doesn't start it.
 func (w *world) build(t testing.TB) *Broker {
 	t.Helper()
-	for _, target := range []any{&w.sec.Store, &w.sec.Topics, &w.sec.Groups, &w.sec.Queues, &w.sec.Schedule, &w.sec.Telemetry} {
+	for _, target := range []any{&w.sec.Store, &w.sec.Topics, &w.sec.Groups, &w.sec.Queues, &w.sec.Schedule, &w.sec.Transactions, &w.sec.Telemetry} {
 		w.cfg.Sections = append(w.cfg.Sections, config.Section{Target: target})
 	}
 	filters, errF := plugin.NewSet[filter.Factory](fakeFilter{})

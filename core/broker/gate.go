@@ -19,6 +19,14 @@ func (g *gate) Allow(ctx context.Context, c *transport.Caller, a auth.Action, r 
 	return g.check(ctx, &c.Credentials, a, r)
 }
 
+// Known only authenticates c, for operations whose resource has to be found out first.
+func (g *gate) Known(ctx context.Context, c *transport.Caller) error {
+	if _, err := g.auth.Authenticate(ctx, &c.Credentials); err != nil {
+		return refusal(err)
+	}
+	return nil
+}
+
 func (g *gate) check(ctx context.Context, c *auth.Credentials, a auth.Action, r auth.Resource) error {
 	p, err := g.auth.Authenticate(ctx, c)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 	"github.com/weirmq/weir/core/internal/vfs"
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/plugin"
+	"github.com/weirmq/weir/core/transport"
 )
 
 // recorded is a message of a recorded store's manifest.
@@ -154,5 +156,58 @@ func TestRecordedDelays(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(w.cfg.DataDir, "config", "delayOffset.json")); err != nil ||
 		string(text) != "{\n\t\"offsetTable\":{1:10,2:10,3:10,17:10,18:0\n\t}\n}" {
 		t.Errorf("delayOffset.json is %q, %v", text, err)
+	}
+}
+
+// TestRecordedTransactions opens a store in which RocketMQ has ended transactions, and left ten undecided. What was committed is there once, what was
+// rolled back isn't, and the producer is asked about the ten. Their decision is carried out.
+func TestRecordedTransactions(t *testing.T) {
+	w, manifest := openRecorded(t, "transaction", 10*time.Minute)
+	n := w.start(t)
+	producer := newSession("10.0.0.7:1000")
+	err := n.h.Groups.Heartbeat(t.Context(), caller(producer), &transport.Heartbeat{ClientID: "p", ProducerGroups: []string{"golden-transaction"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ck := w.clock.(*clock.Manual)
+	var asked []transport.CheckTransaction
+	for len(asked) < 10 { // the check's timer may not be set yet when the clock is moved
+		ck.BlockUntil(1)
+		ck.Advance(10 * time.Second)
+		for _, notice := range producer.told() {
+			if c, ok := notice.(transport.CheckTransaction); ok {
+				asked = append(asked, c)
+			}
+		}
+	}
+	want := map[string]int{}
+	for _, m := range manifest {
+		if m.State == "delivered" {
+			want[m.MsgID] = 1
+		}
+	}
+	for i, c := range asked {
+		done := make(endDone, 1)
+		e := &transport.EndTransaction{Caller: *caller(producer), Reply: done, ProducerGroup: "golden-transaction", Offset: c.Offset, Position: c.Position,
+			Decision: message.FlagCommit}
+		if i%2 == 1 {
+			e.Decision = message.FlagRollback
+		} else {
+			want[c.UniqueKey]++
+		}
+		n.h.Trans.EndTransaction(t.Context(), e)
+		if e = await(t, done); e.Code != message.Success {
+			t.Errorf("decide about %s: %v %s", c.UniqueKey, e.Code, e.Remark)
+		}
+	}
+	n = n.restart()
+	got := map[string]int{}
+	for q := range message.QueueID(2) {
+		for _, id := range n.ids("GoldenTransaction", q) {
+			got[id]++
+		}
+	}
+	if len(asked) != 10 || len(want) != 25 || !maps.Equal(got, want) {
+		t.Errorf("asked about %d messages; there are\n%v, want\n%v", len(asked), got, want)
 	}
 }

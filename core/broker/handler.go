@@ -13,6 +13,7 @@ import (
 	"github.com/weirmq/weir/core/schedule"
 	"github.com/weirmq/weir/core/store"
 	"github.com/weirmq/weir/core/topic"
+	"github.com/weirmq/weir/core/transaction"
 	"github.com/weirmq/weir/core/transport"
 )
 
@@ -38,6 +39,9 @@ type handler struct {
 	settings     *settings
 	modules      *modules
 	delays       *schedule.Delays
+	transactions *transaction.Keeper
+	// transactionsEnabled says whether half messages are taken.
+	transactionsEnabled bool
 	// forgetRoute tells the embedded name server that a topic is gone from this broker.
 	forgetRoute func(topic string)
 
@@ -82,7 +86,7 @@ func (h *handler) giveUpHost() { h.hostOnce.Do(func() { close(h.hostDone) }) }
 // roles returns what a transport may call.
 func (h *handler) roles() transport.Handlers {
 	return transport.Handlers{
-		Sender: h, Returner: h, Puller: h, Offsets: h, Groups: h, Locker: h, Querier: h,
+		Sender: h, Returner: h, Trans: h, Puller: h, Offsets: h, Groups: h, Locker: h, Querier: h,
 		Topics: h, GroupAd: h, Clients: h, Stats: h, Broker: h, Modules: h, Sessions: h,
 	}
 }

@@ -54,12 +54,16 @@ func (p *sendProperties) delayLevel() (level int, ok bool) {
 	return int(n), err == nil
 }
 
-// refuseUnsupported refuses what must never be delivered as an ordinary message. A message in a retry topic that a client older than
-// 4.6.1 has sent may still say that it was transactional once.
-func (p *sendProperties) refuseUnsupported(s *transport.Send) error {
-	again := s.ReconsumeTimes > 0 && p.delayed()
-	if p.transaction && !again || hidden(s.SysFlag) {
-		return &message.Error{Code: message.NoPermission, Remark: "transactional messages are not enabled on this broker yet"}
+// half says whether a message is a half message. One in a retry topic that a client older than 4.6.1 has sent may still say that it was
+// transactional once.
+func (p *sendProperties) half(s *transport.Send) bool {
+	return p.transaction && !(s.ReconsumeTimes > 0 && p.delayed())
+}
+
+// refuse refuses what can't be stored as what it says it is.
+func (p *sendProperties) refuse(s *transport.Send) error {
+	if !p.half(s) && hidden(s.SysFlag) {
+		return &message.Error{Code: message.NoPermission, Remark: "the flags say that this is a half message or a rollback, and its property TRAN_MSG doesn't: no consumer would see it"}
 	}
 	if _, ok := p.delayLevel(); !ok {
 		return &message.Error{Code: message.SystemError, Remark: fmt.Sprintf("property DELAY is %q, which is not a number", p.delay)}

@@ -59,16 +59,20 @@ func TestScenarios(t *testing.T) {
 
 // scenario is a broker and what was seen of it.
 type scenario struct {
-	t     *testing.T
-	w     *world
-	n     *node
-	began time.Time
-	read  map[message.QueueKey]message.Offset
-	seen  map[string]message.Position // by body, the latest record that was read
+	t         *testing.T
+	w         *world
+	n         *node
+	began     time.Time
+	read      map[message.QueueKey]message.Offset
+	halves    map[string]halfMessage // by body
+	producers map[string]*fakeSession
+	groups    map[string]string           // of the producers
+	seen      map[string]message.Position // by body, the latest record that was read
 }
 
 func newScenario(t *testing.T) *scenario {
-	s := &scenario{t: t, w: newWorld(), began: time.Now(), read: map[message.QueueKey]message.Offset{}, seen: map[string]message.Position{}}
+	s := &scenario{t: t, w: newWorld(), began: time.Now(), read: map[message.QueueKey]message.Offset{},
+		halves: map[string]halfMessage{}, producers: map[string]*fakeSession{}, groups: map[string]string{}, seen: map[string]message.Position{}}
 	s.n = s.w.start(t)
 	return s
 }
@@ -142,9 +146,17 @@ func (s *scenario) run(command string, a args) []string {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		time.Sleep(d)
+		s.wait(d)
 	case "restart":
 		return s.restart(a)
+	case "producer":
+		s.producer(a)
+	case "half":
+		return s.half(a)
+	case "commit", "rollback":
+		return s.end(command, a)
+	case "asked":
+		return s.asked(a.words[0])
 	case "progress":
 		text, err := s.n.h.Broker.DelayOffsets(s.t.Context(), caller(newSession("10.0.0.1:1")))
 		if err != nil {
@@ -232,6 +244,9 @@ func (s *scenario) show(rec message.Record) string {
 func (s *scenario) restart(a args) []string {
 	if v, ok := a.set["levels"]; ok {
 		s.w.sec.Schedule.Levels = strings.ReplaceAll(v, "_", " ")
+	}
+	for _, p := range s.producers {
+		p.Close("the broker stops")
 	}
 	s.n.stop()
 	if file, ok := a.set["without"]; ok {

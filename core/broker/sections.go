@@ -7,22 +7,24 @@ import (
 	"github.com/weirmq/weir/core/store"
 	"github.com/weirmq/weir/core/telemetry"
 	"github.com/weirmq/weir/core/topic"
+	"github.com/weirmq/weir/core/transaction"
 )
 
 // sections are the parts of broker.yaml that belong to the packages of core which do the work.
 type sections struct {
-	Store     store.Config
-	Topics    topic.Config
-	Groups    topic.GroupsConfig
-	Queues    queue.Config
-	Schedule  schedule.Config
-	Telemetry telemetry.Config
+	Store        store.Config
+	Topics       topic.Config
+	Groups       topic.GroupsConfig
+	Queues       queue.Config
+	Schedule     schedule.Config
+	Transactions transaction.Config
+	Telemetry    telemetry.Config
 }
 
 func defaultSections() sections {
 	return sections{
 		Store: store.DefaultConfig(), Topics: topic.DefaultConfig(), Groups: topic.DefaultGroupsConfig(), Queues: queue.DefaultConfig(),
-		Schedule: schedule.DefaultConfig(), Telemetry: telemetry.DefaultConfig(),
+		Schedule: schedule.DefaultConfig(), Transactions: transaction.DefaultConfig(), Telemetry: telemetry.DefaultConfig(),
 	}
 }
 
@@ -35,6 +37,7 @@ func Sections() []config.Section {
 		{Name: "groups", Doc: "How subscription groups come into being.", Target: &s.Groups},
 		{Name: "queues", Doc: "Pulling, waiting for messages, clients and offsets: bounds.", Target: &s.Queues},
 		{Name: "schedule", Doc: "Delayed messages.", Target: &s.Schedule},
+		{Name: "transactions", Doc: "Transactional messages.", Target: &s.Transactions},
 		{Name: "telemetry", Doc: "Metrics for Prometheus and OpenTelemetry.", Target: &s.Telemetry},
 	}
 }
@@ -55,6 +58,8 @@ func sectionsOf(cfg *config.Config) sections {
 			s.Queues = *t
 		case *schedule.Config:
 			s.Schedule = *t
+		case *transaction.Config:
+			s.Transactions = *t
 		case *telemetry.Config:
 			s.Telemetry = *t
 		}

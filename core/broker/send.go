@@ -130,7 +130,7 @@ func (w *sendWork) add(ctx context.Context, i int) error {
 func (w *sendWork) addSingle(i int, s *transport.Send, m store.Message) error {
 	p := scanProperties(s.Properties)
 	retry := message.IsRetryTopic(m.Topic)
-	if err := p.refuseUnsupported(s); err != nil {
+	if err := p.refuse(s); err != nil {
 		return err
 	}
 	run := sendRun{send: i, first: len(w.batch.Messages), count: 1, answer: m.Queue}
@@ -139,9 +139,17 @@ func (w *sendWork) addSingle(i int, s *transport.Send, m store.Message) error {
 			return err
 		}
 	}
-	if level, _ := p.delayLevel(); level > 0 && !message.IsDLQTopic(m.Topic) {
+	level, _ := p.delayLevel()
+	switch {
+	case p.half(s):
+		half, err := w.half(&m, s.Properties)
+		if err != nil {
+			return err
+		}
+		m.Properties = half
+	case level > 0 && !message.IsDLQTopic(m.Topic):
 		m.Properties = w.delayed(&m, s.Properties, level)
-	} else {
+	default:
 		m.Properties = w.rewrite(s.Properties, p, m.Topic)
 	}
 	w.batch.Wait = w.batch.Wait || p.wait

@@ -91,6 +91,37 @@ type ReturnReply interface {
 	ReturnDone(r *Return)
 }
 
+// Transactor ends transactions.
+type Transactor interface {
+	// EndTransaction commits or rolls back a half message. The answer comes by e.Reply, maybe before the call returns.
+	EndTransaction(ctx context.Context, e *EndTransaction)
+	// ResumeCheck has a half message checked anew, as if its producer had never been asked: that at a position, or one that was put aside.
+	ResumeCheck(ctx context.Context, c *Caller, p message.Position) error
+}
+
+// EndReply hears what became of a decision about a transaction.
+type EndReply interface {
+	// EndDone is called exactly once. It must not block.
+	EndDone(e *EndTransaction)
+}
+
+// EndTransaction is a producer's decision about a half message (END_TRANSACTION), and its answer.
+type EndTransaction struct {
+	Caller        Caller
+	Reply         EndReply
+	ProducerGroup string
+	Offset        message.Offset   // of the half message in its queue
+	Position      message.Position // of the half message in the commit log
+	Decision      int32            // 0 for unknown, message.FlagCommit or message.FlagRollback
+	FromCheck     bool
+	MessageID     string // the producer's, for the log
+
+	Code   message.Code
+	Remark string
+	// Token is the transport's own: which request this is.
+	Token uint64
+}
+
 // Return is a request to take a message back (CONSUMER_SEND_MSG_BACK), and its answer.
 type Return struct {
 	Caller               Caller

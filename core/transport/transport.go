@@ -72,6 +72,7 @@ type Advertiser interface {
 type Handlers struct {
 	Sender   Sender
 	Returner Returner
+	Trans    Transactor
 	Puller   Puller
 	Offsets  OffsetStore
 	Groups   GroupKeeper
@@ -120,7 +121,7 @@ type Caller struct {
 	Credentials auth.Credentials
 }
 
-// Notice is a message to a client that isn't answered: ConsumersChanged or ResetOffsets.
+// Notice is a message to a client that isn't answered: ConsumersChanged, ResetOffsets or CheckTransaction.
 type Notice interface{ notice() }
 
 // ConsumersChanged tells the members of a group to rebalance.
@@ -136,8 +137,19 @@ type ResetOffsets struct {
 	ListForm bool
 }
 
+// CheckTransaction asks a producer about a half message that it hasn't decided about.
+type CheckTransaction struct {
+	Offset          message.Offset   // in the queue of half messages
+	Position        message.Position // in the commit log
+	UniqueKey       string
+	OffsetMessageID string
+	// Record is the message with its own topic and queue. It is copied before Notify returns.
+	Record []byte
+}
+
 func (ConsumersChanged) notice() {}
 func (ResetOffsets) notice()     {}
+func (CheckTransaction) notice() {}
 
 // QueueOffset is an offset of one queue of one broker.
 type QueueOffset struct {

@@ -22,7 +22,7 @@ type allRoles struct {
 // handlers returns the roles.
 func (a *allRoles) handlers() transport.Handlers {
 	return transport.Handlers{
-		Sender: a, Returner: a, Puller: a, Offsets: a, Groups: a, Locker: a, Querier: a, Topics: a, GroupAd: a, Clients: a,
+		Sender: a, Returner: a, Trans: a, Puller: a, Offsets: a, Groups: a, Locker: a, Querier: a, Topics: a, GroupAd: a, Clients: a,
 		Stats: a, Broker: a, Router: a, Registry: registry{a}, KV: a,
 	}
 }
@@ -74,6 +74,17 @@ func (a *allRoles) Return(_ context.Context, r *transport.Return) {
 	a.note("Returner.Return", map[string]any{"at": r.Position, "group": r.Group, "level": r.DelayLevel, "id": r.OriginMessageID,
 		"topic": r.OriginTopic, "unit": r.UnitMode, "hasMax": r.HasMaxReconsumeTimes, "max": r.MaxReconsumeTimes})
 	r.Reply.ReturnDone(r)
+}
+
+func (a *allRoles) EndTransaction(_ context.Context, e *transport.EndTransaction) {
+	a.note("Trans.EndTransaction", map[string]any{"group": e.ProducerGroup, "offset": e.Offset, "at": e.Position, "decision": e.Decision,
+		"check": e.FromCheck, "id": e.MessageID})
+	e.Reply.EndDone(e)
+}
+
+func (a *allRoles) ResumeCheck(_ context.Context, _ *transport.Caller, p message.Position) error {
+	a.note("Trans.ResumeCheck", p)
+	return nil
 }
 
 func (a *allRoles) Pull(_ context.Context, p *transport.Pull) {

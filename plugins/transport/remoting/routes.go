@@ -20,6 +20,7 @@ func addClientRoutes(h *transport.Handlers, add addRoute) {
 	add(h.Groups != nil, inline, wire.CodeGetConsumerListByGroup, serveConsumers)
 	add(h.Groups != nil, apart, wire.CodeCheckClientConfig, serveCheckClient)
 	add(h.Returner != nil, inline, wire.CodeConsumerSendMsgBack, serveSendBack)
+	add(h.Trans != nil, inline, wire.CodeEndTransaction, serveEndTransaction)
 	add(h.Locker != nil, inline, wire.CodeLockBatchMQ, serveLock)
 	add(h.Locker != nil, inline, wire.CodeUnlockBatchMQ, serveUnlock)
 }
@@ -60,6 +61,7 @@ func addAdminRoutes(h *transport.Handlers, add addRoute) {
 	add(h.Broker != nil, apart, wire.CodeUpdateBrokerConfig, serveUpdateConfig)
 	add(h.Broker != nil, apart, wire.CodeGetBrokerConfig, serveConfig)
 	add(h.Broker != nil, apart, wire.CodeGetBrokerRuntimeInfo, serveRuntimeInfo)
+	add(h.Trans != nil, apart, wire.CodeResumeCheckHalfMessage, serveResumeCheck)
 	add(h.Broker != nil, apart, wire.CodeGetAllDelayOffset, serveDelayOffsets)
 	add(h.Broker != nil, apart, wire.CodeCleanExpiredConsumeQueue, serveClean(transport.CleanExpiredQueues))
 	add(h.Broker != nil, apart, wire.CodeCleanUnusedTopic, serveClean(transport.CleanUnusedTopics))

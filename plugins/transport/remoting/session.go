@@ -179,6 +179,12 @@ func encodeNotice(n transport.Notice) (*wire.Header, []byte, error) {
 		h.Write(&wire.ResetOffsetHeader{Topic: n.Topic, Group: n.Group, Timestamp: n.Timestamp, IsForce: n.Force})
 		body, err := encodeOffsets(n)
 		return h, body, err
+	case transport.CheckTransaction:
+		h.Request(wire.CodeCheckTransactionState, 0)
+		h.Flag = wire.FlagOneway
+		h.Write(&wire.CheckTransactionHeader{TranStateTableOffset: int64(n.Offset), CommitLogOffset: int64(n.Position), MsgID: n.UniqueKey,
+			TransactionID: n.UniqueKey, OffsetMsgID: n.OffsetMessageID})
+		return h, n.Record, nil
 	}
 	return nil, nil, fmt.Errorf("notify client: there is no request for a %T", n)
 }

@@ -1,0 +1,118 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/transport"
+)
+
+// halfMessage is what a producer knows of its half message.
+type halfMessage struct {
+	group    string
+	offset   message.Offset
+	position message.Position
+}
+
+// wait lets time pass. Connected producers send their heartbeats.
+func (s *scenario) wait(d time.Duration) {
+	const interval = 30 * time.Second
+	for ; d > 0; d -= interval {
+		time.Sleep(min(d, interval))
+		for name, p := range s.producers {
+			if p.Alive() {
+				s.beat(name)
+			}
+		}
+		synctest.Wait()
+	}
+}
+
+func (s *scenario) beat(name string) {
+	err := s.n.h.Groups.Heartbeat(s.t.Context(), caller(s.producers[name]), &transport.Heartbeat{ClientID: name, ProducerGroups: []string{s.groups[name]}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// producer connects or, with off, disconnects a producer: NAME group=.
+func (s *scenario) producer(a args) {
+	name := a.words[0]
+	if len(a.words) > 1 {
+		s.producers[name].Close("gone")
+		s.n.h.Sessions.SessionClosed(s.producers[name])
+		return
+	}
+	p := newSession(fmt.Sprintf("10.0.0.7:%d", 1000+len(s.producers)))
+	s.producers[name], s.groups[name] = p, a.set["group"]
+	s.beat(name)
+}
+
+// half sends a half message: TOPIC BODY group=, queue= and other words with an = as properties.
+func (s *scenario) half(a args) []string {
+	m := newSend(a.words[0], a.words[1])
+	m.QueueID, m.BornTimestamp, m.SysFlag = message.QueueID(a.int("queue", 0)), time.Now().UnixMilli(), message.FlagPrepared
+	m.Properties = props("TRAN_MSG", "true", "PGROUP", a.set["group"], "UNIQ_KEY", "key-of-"+a.words[1])
+	for _, k := range slices.Sorted(maps.Keys(a.set)) {
+		if k != "group" && k != "queue" {
+			m.Properties = message.AppendProperty(m.Properties, k, a.set[k])
+		}
+	}
+	got := &s.n.send(newSession("10.0.0.2:50000"), m).Sends[0]
+	if got.Code != message.Success {
+		return []string{fmt.Sprintf("refused: %d %s", got.Code, got.Remark)}
+	}
+	s.halves[a.words[1]] = halfMessage{a.set["group"], got.QueueOffset, got.Positions[0]}
+	return []string{fmt.Sprintf("half message %d", got.QueueOffset)}
+}
+
+type endDone chan *transport.EndTransaction
+
+func (d endDone) EndDone(e *transport.EndTransaction) { d <- e }
+
+// end decides: BODY, group= to be another's, offset= for another half message.
+func (s *scenario) end(decision string, a args) []string {
+	h := s.halves[a.words[0]]
+	done := make(endDone, 1)
+	e := &transport.EndTransaction{Caller: *caller(newSession("10.0.0.2:50000")), Reply: done, ProducerGroup: h.group, Offset: h.offset, Position: h.position,
+		Decision: message.FlagCommit}
+	if decision == "rollback" {
+		e.Decision = message.FlagRollback
+	}
+	if g, ok := a.set["group"]; ok {
+		e.ProducerGroup = g
+	}
+	e.Offset += message.Offset(a.int("beside", 0))
+	s.n.h.Trans.EndTransaction(context.Background(), e)
+	if e = await(s.t, done); e.Code != message.Success {
+		return []string{fmt.Sprintf("refused: %d %s", e.Code, e.Remark)}
+	}
+	return nil
+}
+
+// asked shows what a producer was asked since last time. It decides about that from then on.
+func (s *scenario) asked(name string) (lines []string) {
+	for _, n := range s.producers[name].told() {
+		c, ok := n.(transport.CheckTransaction)
+		if !ok {
+			continue
+		}
+		rec, _, err := message.ViewRecord(c.Record)
+		if err != nil || rec.QueueOffset() != c.Offset || rec.Position() != c.Position {
+			s.t.Fatalf("asked about a broken record: %v", err)
+		}
+		p := rec.Properties().Map()
+		lines = append(lines, fmt.Sprintf("about %s of %s queue %d, half message %d, check %s, key %s", rec.Body(), rec.Topic(), rec.QueueID(), c.Offset,
+			p[message.PropCheckTimes], c.UniqueKey))
+		s.halves[string(rec.Body())] = halfMessage{p[message.PropProducerGroup], c.Offset, c.Position}
+	}
+	if lines == nil {
+		return []string{"nothing"}
+	}
+	return lines
+}
