@@ -160,7 +160,7 @@ func (k *Keeper) ask(o message.Offset, rec message.Record, checks int) {
 	}
 	p := message.AppendWithout(nil, rec.Properties(), message.PropCheckTimes, propCopyOf)
 	p = message.AppendProperty(p, message.PropCheckTimes, strconv.Itoa(checks))
-	a.message.Properties = message.AppendProperty(p, propCopyOf, o.String())
+	a.message.Properties = message.AppendProperty(p, propCopyOf, copyList(rec.Properties(), o))
 	k.add(a)
 }
 

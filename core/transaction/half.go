@@ -3,6 +3,7 @@ package transaction
 import (
 	"net/netip"
 	"strconv"
+	"strings"
 
 	"github.com/weirmq/weir/core/message"
 )
@@ -55,7 +56,7 @@ func committed(half message.Record, q message.QueueKey) message.Message {
 
 // Properties of ours that RocketMQ passes over.
 const (
-	propCopyOf  = "WEIR_COPY_OF" // of a half message that was stored anew: the offset of the one before
+	propCopyOf  = "WEIR_COPY_OF" // of a half message that was stored anew: the offsets of those before, the latest copiesMax, with commas
 	propRenewed = "WEIR_RENEWED" // the half message is finished because it was stored anew
 	propParked  = "WEIR_PARKED"  // … because it was put aside
 )
@@ -72,6 +73,30 @@ func op(half message.Offset, why string, host netip.AddrPort, now int64) message
 		p = message.AppendProperty(append(message.Properties(nil), p...), why, "true")
 	}
 	return message.Message{Topic: message.TopicTransOp, BornTimestamp: now, BornHost: host, StoreHost: host, Body: []byte(half.String()), Properties: p}
+}
+
+// copiesMax bounds how many copies of itself a half message remembers.
+const copiesMax = 32
+
+// copies returns the offsets of which a half message is a copy.
+func copies(p message.Properties) (list []message.Offset) {
+	text, _ := p.Get(propCopyOf)
+	for word := range strings.SplitSeq(string(text), ",") {
+		if n, err := strconv.ParseInt(word, 10, 64); err == nil && n >= 0 {
+			list = append(list, message.Offset(n))
+		}
+	}
+	return list
+}
+
+// copyList is the value of the property for a copy of the half message at o, which has properties p.
+func copyList(p message.Properties, o message.Offset) string {
+	list := append(copies(p), o)
+	words := make([]string, 0, copiesMax)
+	for _, o := range list[max(0, len(list)-copiesMax):] {
+		words = append(words, o.String())
+	}
+	return strings.Join(words, ",")
 }
 
 // readOp returns which half message an op message finishes, and whether that was for another reason than the producer's decision.

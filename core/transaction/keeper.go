@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -186,9 +185,9 @@ func (k *Keeper) loadCopies(from message.Offset) error {
 			if rec == nil {
 				return true
 			}
-			if text, ok := rec.Properties().Get(propCopyOf); ok {
-				if old, err := strconv.ParseInt(string(text), 10, 64); err == nil && message.Offset(old) < o {
-					k.table.copied(message.Offset(old), o)
+			for _, old := range copies(rec.Properties()) {
+				if old < o {
+					k.table.copied(old, o)
 				}
 			}
 			return true
