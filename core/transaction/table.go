@@ -114,7 +114,7 @@ func (t *table) beginEnd(o message.Offset) (newest message.Offset, needsOp, ok b
 		newest = next
 	}
 	aside := t.parked[newest]
-	if t.ending[newest] || t.hasLocked(newest) && !aside {
+	if t.ending[newest] || t.decided[newest] || t.hasLocked(newest) && !aside {
 		return newest, false, false
 	}
 	t.ending[newest] = true
@@ -126,12 +126,16 @@ func (t *table) endEnd(newest message.Offset, stored bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.ending, newest)
+	next, moved := t.newer[newest] // it was stored anew meanwhile: that copy has no say
+	if moved {
+		delete(t.ending, next)
+	}
 	if !stored {
 		return
 	}
 	t.setLocked(newest)
 	delete(t.parked, newest)
-	if next, moved := t.newer[newest]; moved { // it was stored anew meanwhile: that copy has no say
+	if moved {
 		t.decided[next] = true
 	}
 }
@@ -142,6 +146,9 @@ func (t *table) moved(o, to message.Offset) {
 	defer t.mu.Unlock()
 	if t.hasLocked(o) {
 		t.decided[to] = true
+	}
+	if t.ending[o] {
+		t.ending[to] = true
 	}
 	t.setLocked(o)
 	t.newer[o] = to
