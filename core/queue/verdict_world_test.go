@@ -30,11 +30,13 @@ import (
 // numberCompiler compiles NUMBER expressions about the number with which a message's body begins, for instance
 // "every=7 raise=11 unknown=5 late=13 trap=3 tag=A impure". A late message is undecided when it is looked at for the first
 // time; a trapping program fails at every n-th call. A message with poison can't be judged by anybody, and act says what
-// becomes of it: the number of a filter.FailureAction.
+// becomes of it: the number of a filter.FailureAction. A program with "module" takes every message that the compiler's version
+// says, and is stale when that has changed.
 type numberCompiler struct {
 	plugin.Component
-	judged atomic.Int64 // messages, by all programs
-	calls  atomic.Int64
+	judged  atomic.Int64 // messages, by all programs
+	calls   atomic.Int64
+	version atomic.Int64
 }
 
 func (*numberCompiler) ExpressionTypes() []string { return []string{"NUMBER"} }
@@ -67,6 +69,10 @@ func (c *numberCompiler) Compile(_ context.Context, e filter.Expression) (filter
 			p.tag = message.TagsCode(string(value))
 		case "impure":
 			p.impure = true
+		case "module":
+			p.module, p.version = true, c.version.Load()
+			p.every = 2 + uint64(p.version)%5
+			p.key[len(p.key)-1] = byte(p.version)
 		default:
 			return nil, fmt.Errorf("unknown word %q", word)
 		}
@@ -83,6 +89,8 @@ type numberProgram struct {
 	trap                        int64
 	tag                         int64
 	impure                      bool
+	module                      bool
+	version                     int64 // of the module
 
 	caught atomic.Bool // being impure
 
@@ -95,6 +103,7 @@ func (p *numberProgram) Needs() filter.Needs { return filter.Needs{Record: true,
 func (p *numberProgram) Pure() bool          { return !p.impure && !p.caught.Load() }
 func (p *numberProgram) Warnings() []string  { return nil }
 func (p *numberProgram) Close() error        { return nil }
+func (p *numberProgram) Stale() bool         { return p.module && p.version != p.c.version.Load() }
 
 func (p *numberProgram) MatchIndex(codes []int64, keep []uint64) bool {
 	if p.tag == 0 {
@@ -208,6 +217,21 @@ type filterWorld struct {
 	topics   *fakeTopics
 	groups   *fakeGroups
 	sent     map[message.QueueKey]int // to be in the queue
+
+	came comeBy
+}
+
+// comeBy counts how verdicts were come by.
+type comeBy struct{ arriving, pulling, jumped int64 }
+
+// sum takes over what the pulls that are on have counted.
+func (w *filterWorld) sum() {
+	if w.on != nil {
+		v := w.on.Verdicts()
+		w.came.arriving += v.JudgedArriving.Swap(0)
+		w.came.pulling += v.JudgedPulling.Swap(0)
+		w.came.jumped += v.Jumped.Swap(0)
+	}
 }
 
 const verdictDir = "/store/weir/verdicts"
@@ -235,6 +259,7 @@ func newFilterWorld(t testing.TB, fs vfs.FS, share float64) *filterWorld {
 
 func (w *filterWorld) open() {
 	w.t.Helper()
+	w.sum()
 	var on atomic.Pointer[Pulls]
 	st, err := store.Open(context.Background(), store.Options{
 		FS: w.fs, Dir: "/store", Config: w.storeCfg, Clock: w.clock, Logger: w.logger(),
@@ -304,6 +329,13 @@ func (a appended) Appended(*store.Batch) { close(a) }
 // send stores n messages whose bodies begin with numbers from first on, and waits until they can be pulled.
 func (w *filterWorld) send(q message.QueueKey, n int, first uint64, tags ...string) {
 	w.t.Helper()
+	w.append(q, n, first, tags...)
+	w.awaitDispatch(q)
+}
+
+// append is send that doesn't wait for the dispatcher.
+func (w *filterWorld) append(q message.QueueKey, n int, first uint64, tags ...string) {
+	w.t.Helper()
 	done := make(appended)
 	b := &store.Batch{Wait: true, Done: done}
 	for i := range n {
@@ -322,6 +354,10 @@ func (w *filterWorld) send(q message.QueueKey, n int, first uint64, tags ...stri
 		}
 	}
 	w.sent[q] += n
+}
+
+func (w *filterWorld) awaitDispatch(q message.QueueKey) {
+	w.t.Helper()
 	for waited := 0; ; {
 		_, high, _ := w.store.Bounds(q)
 		if int(high) >= w.sent[q] {
