@@ -76,7 +76,7 @@ func (a *agent) startPush(o order) error {
 	if o.Orderly {
 		failed = consumer.SuspendCurrentQueueAMoment
 	}
-	err = c.Subscribe(o.Topic, o.selector(), func(_ context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
+	p := pusher{c, func(_ context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
 		result := consumer.ConsumeSuccess
 		for _, m := range messages {
 			a.report(o.Name, m)
@@ -85,20 +85,32 @@ func (a *agent) startPush(o order) error {
 			}
 		}
 		return result, nil
-	})
-	if err != nil {
+	}}
+	if err := c.Subscribe(o.Topic, o.selector(), p.listen); err != nil {
 		return err
 	}
 	if err := c.Start(); err != nil {
 		return err
 	}
-	a.keep(o.Name, pusher{c})
+	a.keep(o.Name, p)
 	return nil
+}
+
+// subscribe gives a running consumer another expression. The client tells the broker with its next heartbeat.
+func (a *agent) subscribe(o order) error {
+	p, ok := a.client(o.Name).(pusher)
+	if !ok {
+		return fmt.Errorf("no push consumer named %q", o.Name)
+	}
+	return p.c.Subscribe(o.Topic, o.selector(), p.listen)
 }
 
 // pusher shuts down a moment later: the client takes a message for consumed a little after its listener has returned,
 // and what it does not take for consumed would come again.
-type pusher struct{ c rocketmq.PushConsumer }
+type pusher struct {
+	c      rocketmq.PushConsumer
+	listen func(context.Context, ...*primitive.MessageExt) (consumer.ConsumeResult, error)
+}
 
 func (p pusher) Shutdown() error {
 	<-time.After(300 * time.Millisecond)

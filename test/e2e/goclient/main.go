@@ -106,6 +106,8 @@ func (a *agent) run(o order) (answer, error) {
 		return nil, a.startPush(o)
 	case "poll":
 		return nil, a.startPoll(o)
+	case "subscribe":
+		return nil, a.subscribe(o)
 	case "puller":
 		return nil, a.startPuller(o)
 	case "pull":

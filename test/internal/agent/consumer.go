@@ -89,6 +89,19 @@ func (a *Agent) consumer(t testing.TB, op string, o ConsumerOptions) *Consumer {
 	return c
 }
 
+// Subscribe gives a running push consumer another SQL92 expression. Java tells the broker before this returns, as a rule; the Go
+// client with its next heartbeat, which it sends every half minute.
+func (c *Consumer) Subscribe(t testing.TB, topic, expression string) {
+	t.Helper()
+	c.agent.must(t, "subscribe", map[string]any{"name": c.name, "topic": topic, "sql": true, "expression": expression}, nil)
+}
+
+// Unsubscribe takes a topic from a running push consumer. The broker learns it with the next heartbeat. Java only.
+func (c *Consumer) Unsubscribe(t testing.TB, topic string) {
+	t.Helper()
+	c.agent.must(t, "unsubscribe", map[string]any{"name": c.name, "topic": topic}, nil)
+}
+
 // Stop shuts the consumer down, which commits its offsets.
 func (c *Consumer) Stop(t testing.TB) {
 	t.Helper()

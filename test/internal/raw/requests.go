@@ -14,15 +14,12 @@ const (
 	codePull         = 11
 	codeQueryOffset  = 14
 	codeUpdateOffset = 15
-	codeCreateTopic  = 17
 	codeSearchOffset = 29
 	codeMaxOffset    = 30
 	codeMinOffset    = 31
 	codeView         = 33
 	codeRoute        = 105
 	codeClusterInfo  = 106
-	codeUpdateGroup  = 200
-	codeGroups       = 201
 )
 
 // Response codes that tests name.
@@ -61,24 +58,6 @@ func (c *Conn) must(ctx context.Context, code int, ext map[string]string, body [
 		return nil, &Error{Request: code, Code: f.Code, Remark: f.Remark}
 	}
 	return f, nil
-}
-
-// CreateTopic creates or changes a topic with as many queues to read as to write.
-func (c *Conn) CreateTopic(ctx context.Context, topic string, queues int) error {
-	_, err := c.must(ctx, codeCreateTopic, map[string]string{
-		"topic": topic, "defaultTopic": "TBW102", "readQueueNums": strconv.Itoa(queues), "writeQueueNums": strconv.Itoa(queues),
-		"perm": "6", "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false",
-	}, nil)
-	return err
-}
-
-// UpdateGroup creates or changes a subscription group.
-func (c *Conn) UpdateGroup(ctx context.Context, group string, retryMax int) error {
-	body := fmt.Sprintf(`{"brokerId":0,"consumeBroadcastEnable":true,"consumeEnable":true,"consumeFromMinEnable":true,`+
-		`"groupName":%q,"notifyConsumerIdsChangedEnable":true,"retryMaxTimes":%d,"retryQueueNums":1,"whichBrokerWhenConsumeSlowly":1}`,
-		group, retryMax)
-	_, err := c.must(ctx, codeUpdateGroup, nil, []byte(body))
-	return err
 }
 
 // Message is what a send stores.
@@ -265,15 +244,6 @@ func (c *Conn) Route(ctx context.Context, topic string) (string, error) {
 // ClusterInfo is the name server's text about clusters and their brokers.
 func (c *Conn) ClusterInfo(ctx context.Context) (string, error) {
 	f, err := c.must(ctx, codeClusterInfo, nil, nil)
-	if err != nil {
-		return "", err
-	}
-	return string(f.Body), nil
-}
-
-// Groups is the broker's text about its subscription groups.
-func (c *Conn) Groups(ctx context.Context) (string, error) {
-	f, err := c.must(ctx, codeGroups, nil, nil)
 	if err != nil {
 		return "", err
 	}

@@ -8,14 +8,19 @@ import (
 	"github.com/weirmq/weir/test/internal/agent"
 )
 
-// orders makes messages with the properties amount, their number, and region, one of four, and the bodies of those that match.
+// order makes a message with the properties amount, its number, and region, one of four or none.
+func order(number int) agent.Outgoing {
+	m := agent.Outgoing{Body: fmt.Sprintf("order-%d", number), Properties: map[string]string{"amount": fmt.Sprint(number)}}
+	if number%7 != 0 {
+		m.Properties["region"] = []string{"eu", "us", "ap", "sa"}[number%4]
+	}
+	return m
+}
+
+// orders makes count orders, and the bodies of those that match.
 func orders(first, count int, match func(amount int, region string) bool) (messages []agent.Outgoing, want []string) {
-	regions := []string{"eu", "us", "ap", "sa"}
 	for i := first; i < first+count; i++ {
-		m := agent.Outgoing{Body: fmt.Sprintf("order-%d", i), Properties: map[string]string{"amount": fmt.Sprint(i)}}
-		if i%7 != 0 {
-			m.Properties["region"] = regions[i%4]
-		}
+		m := order(i)
 		messages = append(messages, m)
 		if match(i, m.Properties["region"]) {
 			want = append(want, m.Body)

@@ -2,7 +2,7 @@
 //
 // Run starts one broker and two processes of the client, of which the second writes binary headers if it can. The scenarios of the first part run side by side on them, each
 // with topics and groups of its own; most of their time is spent waiting for a client's timers. Then the second process
-// is killed, then the broker is restarted under the living clients, and at last groups go on where they were.
+// is killed, then the broker is restarted and killed under the living clients, and at last groups go on where they were.
 package scenario
 
 import (
@@ -40,9 +40,10 @@ func Run(t *testing.T, kind agent.Kind) {
 	w.second = agent.Start(t, kind, "second", agent.BinaryHeaders)
 	w.sender = w.first.Producer(t, agent.ProducerOptions{Name: "sender", Group: "sender-group", NameServer: w.broker.NameServer()})
 
-	// These two outlive the first part: what they watch happens in the later ones.
+	// These outlive the first part: what they watch happens in the later ones.
 	pair := startPair(t, w)
 	reconnecting := startReconnecting(t, w)
+	filtered := startFilteredRestarts(t, w)
 
 	t.Run("steady", func(t *testing.T) {
 		for _, p := range steady {
@@ -60,7 +61,10 @@ func Run(t *testing.T, kind agent.Kind) {
 		})
 	})
 	t.Run("kill one of two", func(t *testing.T) { pair.kill(t, w) })
+	t.Run("orders flow to filters", func(t *testing.T) { filtered.begin(t, w) })
 	t.Run("restart the broker", func(t *testing.T) { reconnecting.restart(t, w) })
+	t.Run("kill the broker, and another consumer", func(t *testing.T) { filtered.kill(t, w) })
+	t.Run("every match came", func(t *testing.T) { filtered.end(t, w) })
 }
 
 var steady = []part{
@@ -74,6 +78,8 @@ var steady = []part{
 	{name: "SQL92", run: sqlFilter},
 	{name: "twenty groups with filters", run: twentyGroups},
 	{name: "another filter", run: anotherFilter},
+	{name: "another filter while consuming", run: changeWhileConsuming},
+	{name: "away and back with another filter", needsJava: true, run: awayAndBack},
 	{name: "wrong filter", needsJava: true, run: wrongFilter},
 	{name: "orderly", run: orderly},
 	{name: "broadcast", run: broadcast},

@@ -19,6 +19,29 @@ final class Consumers {
     static void register(Map<String, Agent.Work> works) {
         works.put("push", Consumers::push);
         works.put("poll", Consumers::poll);
+        works.put("subscribe", order -> {
+            subscribe(Agent.client(order, Pushing.class).consumer, order);
+            return Map.of();
+        });
+        works.put("unsubscribe", order -> {
+            Agent.client(order, Pushing.class).consumer.unsubscribe(order.text("topic"));
+            return Map.of();
+        });
+    }
+
+    private record Pushing(DefaultMQPushConsumer consumer) implements Agent.Client {
+        @Override
+        public void stop() {
+            consumer.shutdown();
+        }
+    }
+
+    private static void subscribe(DefaultMQPushConsumer consumer, Order order) throws Exception {
+        if (order.flag("sql")) {
+            consumer.subscribe(order.text("topic"), MessageSelector.bySql(order.text("expression")));
+        } else {
+            consumer.subscribe(order.text("topic"), order.text("expression", "*"));
+        }
     }
 
     private static Map<String, Object> push(Order order) throws Exception {
@@ -42,11 +65,7 @@ final class Consumers {
         consumer.setAwaitTerminationMillisWhenShutdown(10_000); // or what is just being consumed would come again
         consumer.setConsumeMessageBatchMaxSize(1);
         consumer.setSuspendCurrentQueueTimeMillis(100);
-        if (order.flag("sql")) {
-            consumer.subscribe(order.text("topic"), MessageSelector.bySql(order.text("expression")));
-        } else {
-            consumer.subscribe(order.text("topic"), order.text("expression", "*"));
-        }
+        subscribe(consumer, order);
         Verdict verdict = new Verdict();
         String name = order.text("name");
         if (order.flag("orderly")) {
@@ -61,7 +80,7 @@ final class Consumers {
             });
         }
         consumer.start();
-        Agent.keep(order, consumer::shutdown);
+        Agent.keep(order, new Pushing(consumer));
         return Map.of();
     }
 
