@@ -109,7 +109,8 @@ func (f *filteredRestarts) end(t *testing.T, w *world) {
 	for _, c := range f.parts {
 		changing = append(changing, c.Messages()...)
 	}
-	for name, all := range map[string][]agent.Message{"the living consumer": f.living.Messages(), "the changing consumers": changing} {
+	const living = "the living consumer"
+	for name, all := range map[string][]agent.Message{living: f.living.Messages(), "the changing consumers": changing} {
 		got, wanted, again := placesOf(all), 0, 0
 		for _, r := range stored {
 			at := place{r.Queue, r.QueueOffset}
@@ -124,6 +125,9 @@ func (f *filteredRestarts) end(t *testing.T, w *world) {
 			if got[at] > 1 {
 				again += got[at] - 1
 			}
+		}
+		if again > 0 && name == living {
+			t.Errorf("%s: %d messages came again", name, again)
 		}
 		t.Logf("%s: %d of %d messages match, all of them came, and %d again", name, wanted, len(stored), again)
 	}

@@ -35,7 +35,7 @@ type part struct {
 // Run runs all scenarios with one kind of client.
 func Run(t *testing.T, kind agent.Kind) {
 	kind.Need(t)
-	w := &world{kind: kind, broker: sut.Start(t, sut.Options{JavaProperties: map[string]string{"enablePropertyFilter": "true"}})}
+	w := &world{kind: kind, broker: sut.Start(t, sut.Options{WeirSettings: map[string]string{"QUEUES__VERDICTS__SAVE_INTERVAL": "1s"}})}
 	w.first = agent.Start(t, kind, "first")
 	w.second = agent.Start(t, kind, "second", agent.BinaryHeaders)
 	w.sender = w.first.Producer(t, agent.ProducerOptions{Name: "sender", Group: "sender-group", NameServer: w.broker.NameServer()})
@@ -76,7 +76,7 @@ var steady = []part{
 	{name: "tags", run: tags},
 	{name: "tags of equal hash", run: collidingTags},
 	{name: "SQL92", run: sqlFilter},
-	{name: "twenty groups with filters", run: twentyGroups},
+	{name: "forty groups with filters", run: manyGroups},
 	{name: "another filter", run: anotherFilter},
 	{name: "another filter while consuming", run: changeWhileConsuming},
 	{name: "away and back with another filter", needsJava: true, run: awayAndBack},
