@@ -25,52 +25,80 @@ type manifestEntry struct {
 	Matches    []string
 }
 
-// TestPropertyFilterStore opens a store that a Java broker wrote for three groups with filters, its consume queue
-// extension, bitmaps and consumerFilter.json included. Every group gets exactly what Java delivered to it: by the filter
-// of the file, which its members revive without sending its text, and by a text that comes with the pull.
-func TestPropertyFilterStore(t *testing.T) {
-	t.Parallel()
-	dir := unpack(t, "../../../core/store/testdata/stores/property-filter.tar.gz")
-	var manifest []manifestEntry
-	readJSON(t, filepath.Join(dir, "property-filter", "manifest.json"), &manifest)
+// recordedTopic is the topic of the recorded store, with two queues.
+const recordedTopic = "GoldenFilter"
+
+// recordedFilter is a filter of the store's consumerFilter.json.
+type recordedFilter struct {
+	ClientVersion int64
+	Expression    string
+}
+
+// recorded is a store that a Java broker wrote for three groups with filters, its consume queue extension, bitmaps and
+// consumerFilter.json included.
+type recorded struct {
+	messages []manifestEntry
+	filters  map[string]recordedFilter // by group
+	store    string
+}
+
+func unpackRecorded(t *testing.T) *recorded {
+	dir := filepath.Join(unpack(t, "../../../core/store/testdata/stores/property-filter.tar.gz"), "property-filter")
+	r := &recorded{store: filepath.Join(dir, "store")}
+	readJSON(t, filepath.Join(dir, "manifest.json"), &r.messages)
 	var saved struct {
 		FilterDataByTopic map[string]struct {
-			GroupFilterData map[string]struct {
-				ClientVersion int64
-				Expression    string
-			}
+			GroupFilterData map[string]recordedFilter
 		}
 	}
-	store := filepath.Join(dir, "property-filter", "store")
-	readJSON(t, filepath.Join(store, "config", "consumerFilter.json"), &saved)
-	const topic = "GoldenFilter"
-	filters := saved.FilterDataByTopic[topic].GroupFilterData
-	if len(filters) != 3 || len(manifest) != 300 {
-		t.Fatalf("%d filters and %d messages, want 3 and 300", len(filters), len(manifest))
+	readJSON(t, filepath.Join(r.store, "config", "consumerFilter.json"), &saved)
+	r.filters = saved.FilterDataByTopic[recordedTopic].GroupFilterData
+	if len(r.filters) != 3 || len(r.messages) != 300 {
+		t.Fatalf("%d filters and %d messages, want 3 and 300", len(r.filters), len(r.messages))
 	}
-	b := brokertest.Start(t, brokertest.DataDir(store), brokertest.Set("store.segment_size", "1MiB"),
+	for group := range r.filters {
+		if n := len(r.matches(group)); n == 0 || n == len(r.messages) {
+			t.Fatalf("%s: %d matches of %d show nothing", group, n, len(r.messages))
+		}
+	}
+	return r
+}
+
+// open starts a broker on the store.
+func (r *recorded) open(t *testing.T) *brokertest.Broker {
+	return brokertest.Start(t, brokertest.DataDir(r.store), brokertest.Set("store.segment_size", "1MiB"),
 		brokertest.Set("store.max_message_size", "32KiB"), brokertest.Set("store.consume_queue_entries", "1000"))
+}
+
+// matches returns the ids of the messages that Java delivered to a group, sorted.
+func (r *recorded) matches(group string) (ids []string) {
+	for _, m := range r.messages {
+		if slices.Contains(m.Matches, group) {
+			ids = append(ids, m.MsgID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// TestPropertyFilterStore: every group gets exactly what Java delivered to it, by the filter of the file, which its members
+// revive without sending its text, and by a text that comes with the pull.
+func TestPropertyFilterStore(t *testing.T) {
+	t.Parallel()
+	recorded := unpackRecorded(t)
+	b := recorded.open(t)
 	c := client.New(client.Options{NameServers: []string{b.NameServer()}})
 	defer c.Close()
-	for group, f := range filters {
-		var want []string
-		for _, m := range manifest {
-			if slices.Contains(m.Matches, group) {
-				want = append(want, m.MsgID)
-			}
-		}
-		slices.Sort(want)
-		if len(want) == 0 || len(want) == len(manifest) {
-			t.Fatalf("%s: %d matches of %d show nothing", group, len(want), len(manifest))
-		}
+	for group, f := range recorded.filters {
+		want := recorded.matches(group)
 		// The version of the file: the text here is ignored.
-		heartbeat(t, c, b.Addr(), group, topic, "1 = 2", f.ClientVersion)
+		heartbeat(t, c, b.Addr(), group, recordedTopic, "1 = 2", f.ClientVersion)
 		for name, p := range map[string]client.PullRequest{
 			"by the saved filter": {Version: f.ClientVersion},
-			"by its own text":     {Subscription: &client.Subscription{Topic: topic, Type: message.ExpressionSQL92, Expression: f.Expression}},
+			"by its own text":     {Subscription: &client.Subscription{Topic: recordedTopic, Type: message.ExpressionSQL92, Expression: f.Expression}},
 		} {
 			p.Group, p.Commit = group, -1
-			if got := pullAll(t, c, b.Addr(), topic, p); !slices.Equal(got, want) {
+			if got := pullAll(t, c, b.Addr(), recordedTopic, p); !slices.Equal(got, want) {
 				t.Errorf("%s %q %s: %d messages, want %d", group, f.Expression, name, len(got), len(want))
 			}
 		}
