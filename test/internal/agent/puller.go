@@ -33,7 +33,7 @@ func (p *Puller) Pull(t testing.TB, queue int, offset int64) Pulled {
 	return r
 }
 
-// PullAndWait is Pull that waits a while at the end of the queue. Java only.
+// PullAndWait is Pull that waits a while at the end of the queue, by tags. Java only.
 func (p *Puller) PullAndWait(t testing.TB, queue int, offset int64) Pulled {
 	t.Helper()
 	var r Pulled
