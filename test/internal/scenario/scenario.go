@@ -76,7 +76,7 @@ var steady = []part{
 	{name: "tags", run: tags},
 	{name: "tags of equal hash", run: collidingTags},
 	{name: "SQL92", run: sqlFilter},
-	{name: "forty groups with filters", run: manyGroups},
+	{name: "many groups with filters", run: manyGroups},
 	{name: "another filter", run: anotherFilter},
 	{name: "another filter while consuming", run: changeWhileConsuming},
 	{name: "away and back with another filter", needsJava: true, run: awayAndBack},
