@@ -33,8 +33,12 @@ var metaSteps = []struct {
 	{"remove files", 4, (*metamorphic).removeFiles},
 	{"damage files", 3, (*metamorphic).damage},
 	{"restart", 3, (*metamorphic).restart},
-	{"kill", 3, func(m *metamorphic, _ message.QueueKey) { m.crash(m.w.fs.(*vfs.Mem).KillClone()) }},
-	{"power cut", 3, func(m *metamorphic, _ message.QueueKey) {
+	{"kill", 3, func(m *metamorphic, q message.QueueKey) {
+		m.sendOn(q)
+		m.crash(m.w.fs.(*vfs.Mem).KillClone())
+	}},
+	{"power cut", 3, func(m *metamorphic, q message.QueueKey) {
+		m.sendOn(q)
 		m.crash(m.w.fs.(*vfs.Mem).CrashClone(vfs.RandomCrash(m.r.Uint64())))
 	}},
 	{"delete topic", 2, (*metamorphic).deleteTopic},
@@ -142,12 +146,20 @@ func (m *metamorphic) step() {
 	m.t.Fatal("the shares of the steps don't add up to a hundred")
 }
 
+// sendOn sends without waiting until the messages have been judged: what comes next meets the dispatcher at any point.
+func (m *metamorphic) sendOn(q message.QueueKey) {
+	n := m.r.IntN(100)
+	if n > 0 {
+		m.w.append(q, n, m.number, "A", "B")
+		m.number += uint64(n)
+	}
+}
+
 // reload gives the module another version while messages arrive, so that both versions judge some of them.
 func (m *metamorphic) reload(q message.QueueKey) {
 	w := m.w
 	for range 3 {
-		w.append(q, 1+m.r.IntN(100), m.number, "A", "B")
-		m.number += 100
+		m.sendOn(q)
 		w.compiler.version.Add(1)
 		w.on.Renew(context.Background())
 		w.off.Renew(context.Background())
