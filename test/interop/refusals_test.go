@@ -28,7 +28,7 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("at the limit, message %d: %v", i, err)
 			}
 		}
-		t.Run("send", func(t *testing.T) { refusedSends(ctx, t, c, broker.Kind()) })
+		t.Run("send", func(t *testing.T) { refusedSends(ctx, t, c) })
 		t.Run("pull", func(t *testing.T) { refusedPulls(ctx, t, c) })
 		t.Run("create topic", func(t *testing.T) { refusedTopics(ctx, t, c) })
 		t.Run("unknown request", func(t *testing.T) {
@@ -40,12 +40,11 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-func refusedSends(ctx context.Context, t *testing.T, c *raw.Conn, kind sut.Kind) {
+func refusedSends(ctx context.Context, t *testing.T, c *raw.Conn) {
 	cases := []struct {
 		name    string
 		message raw.Message
 		code    int
-		notJava bool // what weir refuses until it can do it
 	}{
 		{name: "body over 4 MiB", message: raw.Message{Topic: "Refusals", Body: make([]byte, 4<<20+1)}, code: raw.MessageIllegal},
 		{name: "properties over 32767 bytes", message: raw.Message{Topic: "Refusals", Properties: "n\x01" + strings.Repeat("x", 33_000)}, code: raw.MessageIllegal},
@@ -56,14 +55,9 @@ func refusedSends(ctx context.Context, t *testing.T, c *raw.Conn, kind sut.Kind)
 		{name: "topic with a blank", message: raw.Message{Topic: "two words"}, code: raw.SystemError},
 		{name: "topic of 128 characters", message: raw.Message{Topic: strings.Repeat("t", 128)}, code: raw.SystemError},
 		{name: "system topic", message: raw.Message{Topic: "SCHEDULE_TOPIC_XXXX"}, code: raw.NoPermission},
-		{name: "transaction", message: raw.Message{Topic: "Refusals", Properties: raw.FormatProperties("TRAN_MSG", "true", "PGROUP", "p")}, code: raw.NoPermission, notJava: true},
-		{name: "delay", message: raw.Message{Topic: "Refusals", Properties: raw.FormatProperties("DELAY", "3")}, code: raw.MessageIllegal, notJava: true},
 	}
 	for _, k := range cases {
 		t.Run(k.name, func(t *testing.T) {
-			if k.notJava && kind == sut.Java {
-				t.Skip("Java can do it")
-			}
 			if k.message.Body == nil {
 				k.message.Body = []byte("x")
 			}

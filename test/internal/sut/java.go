@@ -59,14 +59,16 @@ func (j *java) start(ctx context.Context) error {
 	return nil
 }
 
+// delayLevels has retries due as early as a level may be.
+const delayLevels = "1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s"
+
 func (j *java) properties() map[string]string {
 	o := j.broker.options
 	properties := map[string]string{
 		"flushDiskType": map[string]string{"sync": "SYNC_FLUSH", "async": "ASYNC_FLUSH"}[o.Flush],
 		// On in weir without being told.
 		"enablePropertyFilter": "true",
-		// Retries are due at once as far as Java can: its levels begin at one second.
-		"messageDelayLevel": "1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s",
+		"messageDelayLevel":    delayLevels,
 	}
 	if o.NoAutoCreate {
 		properties["autoCreateTopicEnable"] = "false"

@@ -108,6 +108,7 @@ func (w *weir) environment() []string {
 		"BROKER__NAME":                 o.Name,
 		"BROKER__CLUSTER":              o.Cluster,
 		"STORE__FLUSH":                 o.Flush,
+		"SCHEDULE__LEVELS":             delayLevels,
 		"TRANSPORTS__REMOTING__LISTEN": w.broker.Addr(),
 		"NAMESERVER__LISTEN":           addr(w.broker.ports.nameServer),
 	}
