@@ -10,6 +10,7 @@ import (
 type function struct {
 	body    *wasmbin.Body
 	params  int
+	results int
 	locals  int // parameters included
 	patches []patch
 	charges []int64 // the cost of each charge point; the first is the entry
@@ -17,6 +18,7 @@ type function struct {
 	calls   []call
 	merges  int64 // places where control flow meets
 	instrs  int64
+	effort  effort
 	loops   bool
 	// indirect says that it calls through a table; bulk, that it calls a helper.
 	indirect bool
@@ -56,6 +58,8 @@ type block struct {
 	before int // the charge point that was current when it began
 	loop   bool
 	table  bool // a br_table with many labels leaves to its end
+	// carried is how many values a branch to its label carries.
+	carried int64
 }
 
 // tableLabels is how many labels a br_table needs for its targets to be charged one by one.
@@ -75,14 +79,15 @@ type analyser struct {
 // function walks over body i.
 func (a *analyser) function(i int) (*function, error) {
 	f := &function{body: &a.m.Bodies[i]}
-	f.params = len(a.m.Types[a.m.Functions[i]].Params)
+	t := &a.m.Types[a.m.Functions[i]]
+	f.params, f.results = len(t.Params), len(t.Results)
 	f.locals = f.params
 	for _, l := range f.body.Locals {
 		f.locals += int(l.Count)
 	}
 	f.charges, f.before = append(f.charges, 1+int64(f.locals)), append(f.before, -1)
 	a.walker.Reset(*f.body)
-	a.blocks = append(a.blocks[:0], block{})
+	a.blocks = append(a.blocks[:0], block{carried: int64(f.results)})
 	point := 0
 	var in wasmbin.Instr
 	for a.walker.Next(&in) {
@@ -94,6 +99,7 @@ func (a *analyser) function(i int) (*function, error) {
 			return nil, a.fault(f, in.Start, text)
 		}
 		point = a.step(f, &in, point)
+		a.count(f, &in)
 	}
 	if err := a.walker.Err(); err != nil {
 		return nil, err
@@ -194,6 +200,9 @@ func (a *analyser) point(f *function, at, before int) int {
 // point stands, so that a jump pays only for what it leads to.
 func (a *analyser) end(f *function, in *wasmbin.Instr, point int) int {
 	b := a.blocks[len(a.blocks)-1]
+	if b.loop {
+		f.effort.open--
+	}
 	a.blocks = a.blocks[:len(a.blocks)-1]
 	f.merges++
 	if len(a.blocks) == 0 {

@@ -31,6 +31,8 @@
 // It must know every instruction to find the next one, so instructions beyond WebAssembly 2.0 are refused by name. A
 // module that refers to a function, global, local or label that it doesn't have is refused too: behind its own stand
 // those that Inject adds. So is a module that exports the added names.
+//
+// And it refuses what would take the compiler too much memory or time: see effort.
 package fuel
 
 // FuelExport and StackExport are the names of the added globals.

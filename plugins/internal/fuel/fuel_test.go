@@ -13,6 +13,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/weirmq/weir/plugins/internal/wasmbin"
+	"github.com/weirmq/weir/plugins/internal/wasmgen"
 )
 
 const plenty = 1 << 40
@@ -87,7 +88,7 @@ func TestSameResults(t *testing.T) {
 	defer compiled.Close(ctx)
 	traps, ended := 0, 0
 	for seed := range count {
-		bin := generate(seed).Encode()
+		bin := wasmgen.Module(seed).Encode()
 		after := inject(t, bin, defaults())
 		r := compiled
 		if seed%4 == 0 {
@@ -122,7 +123,7 @@ func TestSameResults(t *testing.T) {
 // TestParseEncode reads generated modules and writes them again: the same bytes come out.
 func TestParseEncode(t *testing.T) {
 	for seed := range uint64(50) {
-		bin := generate(seed).Encode()
+		bin := wasmgen.Module(seed).Encode()
 		m, err := wasmbin.Parse(bin, wasmbin.Bounds{})
 		if err != nil {
 			t.Fatal(err)

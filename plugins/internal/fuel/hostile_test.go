@@ -2,12 +2,14 @@ package fuel
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tetratelabs/wazero"
 
 	"github.com/weirmq/weir/plugins/internal/wasmbin"
+	"github.com/weirmq/weir/plugins/internal/wasmgen"
 )
 
 // module makes a module with a memory and one function run of type t.
@@ -221,7 +223,7 @@ func TestRefused(t *testing.T) {
 // FuzzInject feeds bytes of any kind. What passes, and was valid before, must be valid after.
 func FuzzInject(f *testing.F) {
 	for seed := range uint64(8) {
-		f.Add(generate(seed).Encode())
+		f.Add(wasmgen.Module(seed).Encode())
 	}
 	ctx := context.Background()
 	r := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter().WithMemoryLimitPages(16))
@@ -246,4 +248,115 @@ func FuzzInject(f *testing.F) {
 		}
 		_ = after.Close(ctx)
 	})
+}
+
+// TestCompilerBombs has functions of some kilobytes that would take a compiler minutes, or gigabytes. They are refused before
+// it sees them, and soon. Half of each is let through.
+func TestCompilerBombs(t *testing.T) {
+	times := func(n int, f func()) {
+		for range n {
+			f()
+		}
+	}
+	signature := func(n int) wasmbin.FuncType {
+		list := slices.Repeat([]wasmbin.ValType{wasmbin.I32}, n)
+		return wasmbin.FuncType{Params: list, Results: list}
+	}
+	none := wasmbin.FuncType{}
+	with := func(arity, n int, one func(c *wasmbin.Code)) *wasmbin.Module {
+		m := module(none, func(c *wasmbin.Code) {
+			times(arity, func() { c.I32Const(0) })
+			times(n, func() { one(c) })
+			times(arity, func() { c.Op(wasmbin.Drop) })
+		})
+		m.Types = append(m.Types, signature(arity))
+		m.Functions = append(m.Functions, 1)
+		var c wasmbin.Code
+		for i := range arity {
+			c.LocalGet(uint32(i))
+		}
+		c.End()
+		m.Bodies = append(m.Bodies, wasmbin.Body{Code: c.Bytes()})
+		return m
+	}
+	flat := func(n int) func(c *wasmbin.Code) {
+		return func(c *wasmbin.Code) {
+			times(n, func() {
+				c.I32Const(0)
+				c.If(wasmbin.NoValue)
+				c.End()
+			})
+		}
+	}
+	tests := []struct {
+		name string
+		n    int
+		make func(n int) *wasmbin.Module
+		want string
+	}{
+		{"nested blocks", 1100, func(n int) *wasmbin.Module {
+			return module(none, func(c *wasmbin.Code) {
+				times(n, func() { c.Block(wasmbin.NoValue) })
+				times(n, c.End)
+			})
+		}, "blocks are nested 1101 deep; at most 1000 are allowed"},
+		{"nested loops", 70, func(n int) *wasmbin.Module {
+			return module(none, func(c *wasmbin.Code) {
+				times(n, func() { c.Loop(wasmbin.NoValue) })
+				times(n, c.End)
+			})
+		}, "loops are nested 70 deep; at most 64 are allowed"},
+		{"branches", 6000, func(n int) *wasmbin.Module { return module(none, flat(n)) }, "it has about 18000 basic blocks; at most 16384 are allowed"},
+		{"jump tables", 40_000, func(n int) *wasmbin.Module {
+			return module(none, func(c *wasmbin.Code) {
+				c.Block(wasmbin.NoValue)
+				c.I32Const(0)
+				c.BrTable(make([]uint32, n)...)
+				c.End()
+			})
+		}, "320000 values that calls and branches carry"},
+		{"calls with many values", 200, func(n int) *wasmbin.Module {
+			return with(1000, n, func(c *wasmbin.Code) { c.Call(1) })
+		}, "400000 values that calls and branches carry"},
+		{"blocks with many values", 200, func(n int) *wasmbin.Module {
+			return with(1000, n, func(c *wasmbin.Code) {
+				c.Block(wasmbin.SignatureType(1))
+				c.End()
+			})
+		}, "400000 values that calls and branches carry"},
+		{"branches with many values", 400, func(n int) *wasmbin.Module {
+			m := with(1000, 1, func(c *wasmbin.Code) {
+				c.Block(wasmbin.SignatureType(1))
+				times(n, func() {
+					c.I32Const(0)
+					c.BrIf(0)
+				})
+				c.End()
+			})
+			return m
+		}, "402000 values that calls and branches carry"},
+		{"parameters", 1100, func(n int) *wasmbin.Module { return with(n, 1, func(c *wasmbin.Code) { c.Call(1) }) },
+			"it has 1100 parameters and 1100 results; at most 1000 are allowed"},
+		{"large functions", 6, func(n int) *wasmbin.Module {
+			m := module(none, flat(5000))
+			for range n - 1 {
+				m.Functions, m.Bodies = append(m.Functions, 0), append(m.Bodies, m.Bodies[0])
+			}
+			return m
+		}, "too many functions of the module are large"},
+	}
+	for _, x := range tests {
+		t.Run(x.name, func(t *testing.T) {
+			for _, part := range []int{1, 2} {
+				m, err := wasmbin.Parse(x.make(x.n/part).Encode(), wasmbin.Bounds{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = Inject(m, defaults())
+				if part == 1 && (err == nil || !strings.Contains(err.Error(), x.want)) || part == 2 && err != nil {
+					t.Errorf("%d: got %v, want %s", x.n/part, err, x.want)
+				}
+			}
+		})
+	}
 }

@@ -11,12 +11,6 @@ import (
 // module with more, all functions with callees watch it.
 const framesMax = 1 << 20
 
-// placesMax bounds what compiling one function takes. Compilers that put values into registers need memory and time for
-// each local in each place where control flow meets.
-const placesMax = 4 << 20
-
-func (f *function) places() int64 { return int64(f.locals) * (1 + f.merges) }
-
 // frameShare is how many of the largest frames fit into the stack at least.
 const frameShare = 16
 
@@ -39,10 +33,10 @@ func Inject(m *wasmbin.Module, o Options) (*wasmbin.Module, error) {
 		if err != nil {
 			return nil, err
 		}
-		if f.places() > placesMax {
-			return nil, fmt.Errorf("function %d is too complex to compile: %d locals, and control flow meets in %d places", i+a.imported, f.locals, f.merges)
-		}
 		list[i] = f
+	}
+	if err := checkAll(list, a.imported); err != nil {
+		return nil, err
 	}
 	settleFlat(list, func(i int) bool { return a.taken[uint32(i+a.imported)] || m.IsExportedFunc(uint32(i+a.imported)) })
 	settleRecursive(list, definedOnly(a.taken, a.imported))

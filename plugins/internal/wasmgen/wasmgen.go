@@ -1,4 +1,6 @@
-package fuel
+// Package wasmgen writes random WebAssembly modules that are valid and come to an end. It is for tests: they compare what a
+// module does in two ways, or offer modules of all shapes to what has to cope with them.
+package wasmgen
 
 import (
 	"math/rand/v2"
@@ -6,8 +8,8 @@ import (
 	"github.com/weirmq/weir/plugins/internal/wasmbin"
 )
 
-// generator writes random modules that are valid and come to an end: loops have counters of their own, and each function
-// gives up when all together have been entered too often.
+// generator writes the bodies: loops have counters of their own, and each function gives up when all together have been
+// entered too often.
 //
 // Every function is (depth i32, x i64) → i64. Locals 2 to 5 are i32, 6 to 9 i64, 10 and 11 f64, and 12 to 15 count loops.
 type generator struct {
@@ -18,6 +20,7 @@ type generator struct {
 	nest    uint32 // blocks around, for return tests
 	budget  int    // statements and expressions left
 	noCalls bool
+	forget  bool // nothing that outlives a call but memory and global 0
 }
 
 const (
@@ -38,9 +41,18 @@ var (
 
 func pick[T any](g *generator, list []T) T { return list[g.r.IntN(len(list))] }
 
-// generate makes a module with the exports run and memory.
-func generate(seed uint64) *wasmbin.Module {
-	g := &generator{r: rand.New(rand.NewPCG(seed, 7))}
+// Module makes a module with the exports run, (i32, i64) → i64, and memory. The same seed gives the same one.
+func Module(seed uint64) *wasmbin.Module {
+	return generate(&generator{r: rand.New(rand.NewPCG(seed, 7))})
+}
+
+// Forgetful is Module without growing and without changing tables: whoever clears the first page of its memory and global 0
+// has it compute the same again.
+func Forgetful(seed uint64) *wasmbin.Module {
+	return generate(&generator{r: rand.New(rand.NewPCG(seed, 11)), forget: true})
+}
+
+func generate(g *generator) *wasmbin.Module {
 	g.count = 1 + g.r.IntN(5)
 	m := &wasmbin.Module{
 		Types:     []wasmbin.FuncType{{Params: []wasmbin.ValType{wasmbin.I32, wasmbin.I64}, Results: []wasmbin.ValType{wasmbin.I64}}},
@@ -155,6 +167,10 @@ func (g *generator) statement(depth int) {
 		c.End()
 		g.nest--
 	case 15:
+		if g.forget {
+			c.Op(wasmbin.Nop)
+			return
+		}
 		c.I32Const(int32(g.r.IntN(2)))
 		c.Op(wasmbin.MemoryGrow)
 		c.Index(0)
@@ -235,7 +251,11 @@ func (g *generator) bulk(depth int) {
 		c.I32Const(0xff)
 		c.Op(wasmbin.I32And)
 	}
-	switch g.r.IntN(5) {
+	kinds := 5
+	if g.forget {
+		kinds = 3
+	}
+	switch g.r.IntN(kinds) {
 	case 0:
 		g.address(depth)
 		g.i32(depth + 1)
