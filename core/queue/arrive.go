@@ -157,7 +157,7 @@ func (j *judgeScratch) unload() {
 	clear(j.batch.Records[:cap(j.batch.Records)])
 }
 
-// accepts says whether h waits for one of the run. When a program can't say it says yes: the pull itself finds out.
+// accepts says whether h waits for one of the run. When a program can't say, or not soon, it says yes: the pull itself finds out.
 func (j *judgeScratch) accepts(h *holder) bool {
 	first := 0
 	for first < len(j.run) && j.run[first].Offset < h.r.Offset {
@@ -171,7 +171,7 @@ func (j *judgeScratch) accepts(h *holder) bool {
 		return true
 	}
 	if judged, maybe, spared := j.round.knows(h.prog, first); judged || spared {
-		h.later = spared
+		h.later = spared && !h.prog.foreign
 		return maybe || spared
 	}
 	words := (n + 63) / 64
@@ -187,7 +187,7 @@ func (j *judgeScratch) accepts(h *holder) bool {
 	if !anyBit(j.keep) {
 		return false
 	}
-	return final || j.match(h.prog, first)
+	return final || h.prog.foreign || j.match(h.prog, first)
 }
 
 func (j *judgeScratch) match(prog *program, first int) bool {

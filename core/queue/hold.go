@@ -29,6 +29,8 @@ type waiting struct {
 	woken  []*holder
 	ended  bool // no pull is held any more
 	signal chan struct{}
+
+	foreign foreignPulls
 }
 
 const waitShards = 64
@@ -55,6 +57,7 @@ type holder struct {
 func (w *waiting) init(limit int) {
 	w.max, w.seed, w.signal = int64(limit), maphash.MakeSeed(), make(chan struct{}, 1)
 	w.sessions.init()
+	w.foreign.init()
 	for i := range w.shards {
 		w.shards[i].queues = map[message.QueueKey]*waitList{}
 	}
@@ -148,8 +151,12 @@ func (w *waiting) takeLocked(s *waitShard, q message.QueueKey, list *waitList, t
 	return taken
 }
 
-// answerHeld answers a pull that has been taken off its list, or drops it when its connection is gone.
+// answerHeld answers a pull that has been taken off its list, or drops it when its connection is gone. Pulls of foreign
+// programs it hands over.
 func (p *Pulls) answerHeld(h *holder) {
+	if h.prog.isForeign() && p.wait.foreign.put(h) {
+		return
+	}
 	h.prog.release()
 	p.wait.sessions.remove(h)
 	if !h.session.Alive() {
@@ -162,6 +169,7 @@ func (p *Pulls) answerHeld(h *holder) {
 func (p *Pulls) Start() {
 	p.loop.every(p.set.Clock, sweepInterval, p.Sweep)
 	p.loop.run(p.wake)
+	p.startForeign()
 	if p.set.Verdicts != nil {
 		p.loop.every(p.set.Clock, p.set.Config.Verdicts.SaveInterval, p.keepVerdicts)
 	}
@@ -171,10 +179,11 @@ func (p *Pulls) Start() {
 // Java's of 4.9.7 wait 30 s for the answer to a pull whose connection was closed. Refused, they come back after three
 // seconds or less; told that there was nothing they would pull at once, and be caught by the closing again.
 func (p *Pulls) Stop(ctx context.Context) error {
-	err := p.loop.stop(ctx)
 	w := &p.wait
+	left := w.foreign.end()
+	err := p.loop.stop(ctx)
 	w.mu.Lock()
-	left := w.woken
+	left = append(left, w.woken...)
 	w.woken, w.ended = nil, true
 	w.mu.Unlock()
 	for i := range w.shards {

@@ -22,8 +22,10 @@ type program struct {
 	needs filter.Needs
 	key   filter.Key
 	kept  bool // its verdicts are worth keeping, while it is pure
-	refs  atomic.Int64
-	log   *slog.Logger
+	// foreign says that it runs modules: whatever it is asked may take long.
+	foreign bool
+	refs    atomic.Int64
+	log     *slog.Logger
 }
 
 // keepable says whether p's verdicts are worth keeping, and may be: it reads messages for them, and a message's verdict
@@ -131,6 +133,7 @@ func (ps *Programs) wrap(e filter.Expression, c filter.Program) *program {
 	p.kept = !isTag(e.Type) && p.needs.Record && p.key != filter.Key{}
 	p.index, _ = c.(filter.IndexMatcher)
 	p.renew, _ = c.(filter.Renewable)
+	p.foreign = len(p.modules()) > 0
 	p.refs.Store(1)
 	return p
 }

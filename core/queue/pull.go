@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/weirmq/weir/core/clock"
+	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/queue/verdict"
 	"github.com/weirmq/weir/core/transport"
@@ -50,6 +51,7 @@ func NewPulls(set PullSettings) *Pulls {
 	p.scans.New = func() any { return newScan() }
 	p.wait.init(set.Config.HeldPullsMax)
 	p.round.budget.share = set.Config.Verdicts.DispatchShare
+	p.round.hasty = filter.WithHaste(context.Background())
 	return p
 }
 

@@ -36,6 +36,7 @@ type round struct {
 
 	known   knownVerdicts
 	bitmaps []byte // of the messages of the round, lent to the store
+	hasty   context.Context
 }
 
 type arrivalGroup struct {
@@ -138,12 +139,17 @@ func (d *round) judgeRun(p *Pulls, run []message.Arrival) {
 
 // judgeAll lets those in judged judge the run that haven't yet.
 func (d *round) judgeAll(p *Pulls, topic *liveTopic) {
+	start := p.set.Clock.Now()
 	d.judgeColumns(p, topic)
 	for i := range d.judged {
 		if v := &d.judged[i]; v.at == nil && !v.known {
-			began := p.set.Clock.Now()
-			d.judge(v)
-			v.lp.measured(len(d.run), p.set.Clock.Now().Sub(began))
+			began, n := p.set.Clock.Now(), len(d.run)
+			if v.lp.prog.foreign {
+				n = d.judgeForeign(p, v, start)
+			} else {
+				d.judge(v)
+			}
+			v.lp.measured(n, p.set.Clock.Now().Sub(began))
 		}
 	}
 }

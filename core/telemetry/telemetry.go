@@ -15,10 +15,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
@@ -36,6 +38,9 @@ type Settings struct {
 	// Cluster and Broker become the labels that RocketMQ 5 gives every metric: cluster, node_type and node_id.
 	Cluster, Broker string
 }
+
+// pauses is Go's own metric of how long each collection of garbage has stopped everything, waiting for it included.
+var pauses = regexp.MustCompile(`^/sched/pauses/total/gc:seconds$`)
 
 // Telemetry is a MeterProvider and its ways out.
 type Telemetry struct {
@@ -62,6 +67,8 @@ func New(ctx context.Context, set Settings) (*Telemetry, error) {
 	}
 	if c.Prometheus.Listen != "" {
 		t.registry = prometheus.NewRegistry()
+		t.registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+			collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: pauses})))
 		reader, err := otelprom.New(otelprom.WithRegisterer(t.registry), otelprom.WithoutScopeInfo(), otelprom.WithoutTargetInfo(),
 			otelprom.WithResourceAsConstantLabels(attribute.NewAllowKeysFilter("cluster", "node_type", "node_id")))
 		if err != nil {

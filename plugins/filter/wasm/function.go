@@ -63,9 +63,17 @@ func (f *function) Call(ctx context.Context, c *filter.Call, r *filter.Values) e
 		f.remember(err)
 		return nil
 	}
-	if err := f.acquire(ctx); err != nil {
+	hasty := filter.InHaste(ctx)
+	if hasty && !f.tryAcquire() {
 		f.breaker.abandoned()
-		return err
+		r.Failed |= want
+		return nil
+	}
+	if !hasty {
+		if err := f.acquire(ctx); err != nil {
+			f.breaker.abandoned()
+			return err
+		}
 	}
 	defer f.release()
 	var all [filter.ColumnsMax]int
@@ -73,7 +81,7 @@ func (f *function) Call(ctx context.Context, c *filter.Call, r *filter.Values) e
 	for w := want; w != 0; w &= w - 1 {
 		order = append(order, bits.TrailingZeros64(w))
 	}
-	f.callAll(c, order, r)
+	f.callAll(c, order, r, hasty)
 	return nil
 }
 
@@ -100,7 +108,7 @@ func (f *function) remember(err error) {
 	f.fault.Store(&err)
 }
 
-func (f *function) callAll(c *filter.Call, order []int, r *filter.Values) {
+func (f *function) callAll(c *filter.Call, order []int, r *filter.Values, hasty bool) {
 	for len(order) > 0 {
 		n, err := f.invoke(c, order, r, false)
 		if err == nil {
@@ -111,7 +119,14 @@ func (f *function) callAll(c *filter.Call, order []int, r *filter.Values) {
 			continue
 		}
 		f.countFailed(err)
-		f.isolateCall(c, order, r, err)
+		if hasty {
+			f.remember(err)
+			for _, i := range order {
+				r.Failed |= 1 << i
+			}
+		} else {
+			f.isolateCall(c, order, r, err)
+		}
 		if f.breaker.failed(f.clock.Now()) {
 			f.countOpened(err)
 		}

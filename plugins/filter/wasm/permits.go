@@ -39,4 +39,17 @@ func (p *permits) acquire(ctx context.Context) error {
 	}
 }
 
+// tryAcquire is acquire for who can't wait: not for the right, and not for the calls that are under way either.
+func (p *permits) tryAcquire() bool {
+	if len(p.call) == cap(p.call) {
+		return false
+	}
+	select {
+	case p.work <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
 func (p *permits) release() { <-p.work }

@@ -139,6 +139,9 @@ func (p *program) fuelFor(n int) int64 {
 	return min(p.cfg.Limits.FuelPerCall, fuelBase+per*int64(n))
 }
 
+// tryAcquire takes the right to work with an instance if it is free, and nobody is being called.
+func (p *program) tryAcquire() bool { return p.permits.tryAcquire() }
+
 // acquire waits for the right to work with an instance.
 func (p *program) acquire(ctx context.Context) error {
 	if err := p.permits.acquire(ctx); err != nil {
@@ -185,13 +188,28 @@ func (p *program) matchAlone(ctx context.Context, b *filter.Batch, v *filter.Ver
 		p.undecided(err, s.order, v)
 		return nil
 	}
-	if err := p.acquire(ctx); err != nil {
+	hasty := filter.InHaste(ctx)
+	if hasty && !p.tryAcquire() {
 		p.breaker.abandoned()
-		return err
+		leave(s.order, v)
+		return nil
+	}
+	if !hasty {
+		if err := p.acquire(ctx); err != nil {
+			p.breaker.abandoned()
+			return err
+		}
 	}
 	defer p.release()
-	p.matchAll(b, s, v)
+	p.matchAll(b, s, v, hasty)
 	return nil
+}
+
+// leave marks messages that nobody has tried to judge.
+func leave(order []int, v *filter.Verdicts) {
+	for _, i := range order {
+		filter.SetBit(v.Undecided, i)
+	}
 }
 
 // load finds the records. Messages without a sound one are undecided.
@@ -217,7 +235,8 @@ func (s *scratch) reset() {
 	s.records, s.order = s.records[:0], s.order[:0]
 }
 
-func (p *program) matchAll(b *filter.Batch, s *scratch, v *filter.Verdicts) {
+// matchAll judges call by call. What fails is judged again in parts, unless somebody waits who is in haste.
+func (p *program) matchAll(b *filter.Batch, s *scratch, v *filter.Verdicts, hasty bool) {
 	order := s.order
 	for len(order) > 0 {
 		part := order[:min(len(order), p.cfg.Limits.Records)]
@@ -230,10 +249,16 @@ func (p *program) matchAll(b *filter.Batch, s *scratch, v *filter.Verdicts) {
 			continue
 		}
 		p.countFailed(err)
-		p.isolateBatch(b, s, part, v, err) // of a trial too: what stands in front of the queue may be poison
-		order = order[len(part):]
+		if !hasty {
+			p.isolateBatch(b, s, part, v, err) // of a trial too: what stands in front of the queue may be poison
+			order = order[len(part):]
+		}
 		if p.breaker.failed(p.clock.Now()) {
 			p.countOpened(err)
+			p.undecided(err, order, v)
+			return
+		}
+		if hasty {
 			p.undecided(err, order, v)
 			return
 		}
