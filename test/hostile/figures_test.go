@@ -1,0 +1,59 @@
+package hostile
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// freeAddr returns an address that nobody listens at now.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// figures are metrics of the broker, by name and labels.
+type figures map[string]float64
+
+// fetch reads the metrics of Go and of the process.
+func fetch(t *testing.T, addr string) figures {
+	t.Helper()
+	r, err := http.Get("http://" + addr + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	f := figures{}
+	for s := bufio.NewScanner(r.Body); s.Scan(); {
+		if name, value, ok := strings.Cut(s.Text(), " "); ok && (strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_")) {
+			if n, err := strconv.ParseFloat(value, 64); err == nil {
+				f[name] = n
+			}
+		}
+	}
+	return f
+}
+
+const pauses = "go_sched_pauses_total_gc_seconds_"
+
+// stalls returns how many collections of garbage there were, and how many stopped everything for longer than 10.5 ms: Go counts in steps.
+func (f figures) stalls(t *testing.T) (all, long float64) {
+	t.Helper()
+	within, ok := f[pauses+`bucket{le="0.010485759999999998"}`]
+	if !ok {
+		t.Fatalf("there is no metric of the pauses up to 10.5 ms: %v", f)
+	}
+	all = f[pauses+"count"]
+	return all, all - within
+}
+
+func (f figures) resident() float64 { return f["process_resident_memory_bytes"] }
+func (f figures) heap() float64     { return f["go_memstats_heap_inuse_bytes"] }
