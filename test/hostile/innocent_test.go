@@ -25,10 +25,14 @@ type innocent struct {
 // The phases of the test.
 const (
 	alone = iota
-	besides
+	onlyPests
+	withCorpus
+	withGenerated
 	unmeasured
 	phases
 )
+
+func phaseNames() []string { return []string{"alone", "beside pests", "and the corpus", "and generated ones"} }
 
 const innocentEvery = 4 * time.Millisecond
 
