@@ -32,7 +32,9 @@ const (
 	phases
 )
 
-func phaseNames() []string { return []string{"alone", "beside pests", "and the corpus", "and generated ones"} }
+func phaseNames() []string {
+	return []string{"alone", "beside pests", "and the corpus", "and generated ones"}
+}
 
 const innocentEvery = 4 * time.Millisecond
 

@@ -2,7 +2,6 @@ package wasm
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 
@@ -53,7 +52,7 @@ func (c *compiler) ReloadModule(ctx context.Context, name string) (changed bool,
 	if err != nil {
 		return false, fmt.Errorf("reload WASM module %s: %w", name, err)
 	}
-	if sha256.Sum256(bin) == old.hash {
+	if hashOf(bin) == old.hash {
 		return false, nil
 	}
 	m, err := loadBinary(ctx, old.name, bin, c.cfg, c.set)

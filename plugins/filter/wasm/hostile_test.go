@@ -565,3 +565,40 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 		t.Errorf("%d true: %v", countSet(v.True), p.Fault())
 	}
 }
+
+// TestHaste judges for somebody who can't wait: a batch that fails is called for once, not in halves, and while another module
+// is called nothing is judged. The messages are left to a pull, and none is said to be poison.
+func TestHaste(t *testing.T) {
+	hasty := filter.WithHaste(context.Background())
+	p := compiled(t, poisonous().build(t), nil)
+	b := messages(t, 100) // one in ten has a = 77
+	judge := func(ctx context.Context) *filter.Verdicts {
+		t.Helper()
+		var v filter.Verdicts
+		v.Reset(b.Len())
+		if err := p.Match(ctx, b, &v); err != nil {
+			t.Fatal(err)
+		}
+		return &v
+	}
+	calls := p.module.figures.calls.Load()
+	if v := judge(hasty); countSet(v.Undecided) != 100 || countSet(v.Poison) != 0 || p.module.figures.calls.Load() != calls+1 {
+		t.Errorf("%d undecided, %d poison after %d calls", countSet(v.Undecided), countSet(v.Poison), p.module.figures.calls.Load()-calls)
+	}
+	if v := judge(context.Background()); countSet(v.True) == 0 || countSet(v.Poison) == 0 {
+		t.Errorf("with time: %d true, %d poison", countSet(v.True), countSet(v.Poison))
+	}
+	b = messages(t, 7)
+	for range cap(p.permits) {
+		p.permits <- struct{}{}
+	}
+	if v := judge(hasty); countSet(v.Undecided) != 7 {
+		t.Errorf("%d undecided while others are called", countSet(v.Undecided))
+	}
+	for range cap(p.permits) {
+		<-p.permits
+	}
+	if v := judge(hasty); countSet(v.True) != 7 {
+		t.Errorf("%d true", countSet(v.True))
+	}
+}

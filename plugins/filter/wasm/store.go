@@ -2,7 +2,6 @@ package wasm
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -217,7 +216,7 @@ func (s *store) read(v *pushedVersion) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if got := sha256.Sum256(bin); hex.EncodeToString(got[:]) != v.SHA256 {
+	if got := hashOf(bin); hex.EncodeToString(got[:]) != v.SHA256 {
 		return nil, fault(ErrHash, "its file is damaged; remove the version and push it again")
 	}
 	return bin, nil

@@ -40,7 +40,7 @@ func (s *store) PushModule(ctx context.Context, p filter.ModulePart) (received i
 	if err != nil || bin == nil {
 		return received, nil, err
 	}
-	if got := sha256.Sum256(bin); hex.EncodeToString(got[:]) != p.SHA256 {
+	if got := hashOf(bin); hex.EncodeToString(got[:]) != p.SHA256 {
 		return received, nil, fault(ErrHash, "what arrived has %x; push it again", got)
 	}
 	pushed, err = s.deploy(ctx, p.Name, p.SHA256, bin, p.Shadow)
