@@ -5,14 +5,8 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
-
-	"github.com/tetratelabs/wazero"
 
 	"github.com/weirmq/weir/core/filter"
-
-	"github.com/weirmq/weir/plugins/internal/fuel"
-	"github.com/weirmq/weir/plugins/internal/wasmbin"
 )
 
 // benchMessages are what the threshold and geo examples judge: six properties and a body of 256 bytes; one in ten matches.
@@ -78,100 +72,15 @@ func BenchmarkOverhead(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				plain, metered := overheadRun(b, bin, example, false), overheadRun(b, bin, example, true)
-				best := [2]float64{}
+				o := newOverhead(b, bin, example)
 				for b.Loop() {
-					for i, f := range []func() float64{plain, metered} {
-						if ns := f(); best[i] == 0 || ns < best[i] {
-							best[i] = ns
-						}
-					}
+					o.round(b)
 				}
-				b.ReportMetric(best[0], "ns/message-plain")
-				b.ReportMetric(best[1], "ns/message-metered")
-				b.ReportMetric(best[1]/best[0], "times")
+				b.ReportMetric(o.best[0], "ns/message-plain")
+				b.ReportMetric(o.best[1], "ns/message-metered")
+				b.ReportMetric(o.best[1]/o.best[0], "times")
 				b.ReportMetric(0, "ns/op")
 			})
 		}
-	}
-}
-
-const overheadCount = 1024
-
-// overheadRun starts an example and returns a function that calls it some times and returns the nanoseconds a message.
-func overheadRun(b *testing.B, bin []byte, example string, metered bool) func() float64 {
-	b.Helper()
-	ctx := context.Background()
-	cfg := defaultConfig()
-	cfg.Limits.Records, cfg.Limits.FuelPerCall = overheadCount, fuelPerCallMax
-	c, err := check(bin, cfg)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if !metered {
-		c.binary = unmetered(c.parsed).Encode()
-	}
-	e, err := newEngine(ctx, 128, "")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { e.close(ctx) })
-	m, err := e.runtime.CompileModule(ctx, c.binary)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return overheadCall(b, e, m, c, cfg, example)
-}
-
-// unmetered only has the globals that an instance looks for.
-func unmetered(m *wasmbin.Module) *wasmbin.Module {
-	out := *m
-	for _, name := range []string{fuel.FuelExport, fuel.StackExport} {
-		var c wasmbin.Code
-		c.I64Const(1 << 40)
-		c.End()
-		out.Exports = append(out.Exports[:len(out.Exports):len(out.Exports)],
-			wasmbin.Export{Name: name, Kind: wasmbin.ExternGlobal, Index: uint32(len(out.Globals))})
-		out.Globals = append(out.Globals[:len(out.Globals):len(out.Globals)],
-			wasmbin.Global{GlobalType: wasmbin.GlobalType{Type: wasmbin.I64, Mutable: true}, Init: c.Bytes()})
-	}
-	return &out
-}
-
-func overheadCall(b *testing.B, e *engine, compiled wazero.CompiledModule, c *checked, cfg *Config, example string) func() float64 {
-	b.Helper()
-	var g goldenCase
-	for _, x := range goldenCases() {
-		if x.filter == example {
-			g = x
-		}
-	}
-	values, err := settle(c.manifest, g.config)
-	if err != nil {
-		b.Fatal(err)
-	}
-	_, hasInit := c.parsed.Export("mqf_init")
-	p := &program{module: &module{manifest: c.manifest, compiled: compiled, engine: e, hasInit: hasInit, pages: 128}, values: values, cfg: cfg}
-	in, err := p.start()
-	if err != nil {
-		b.Fatal(err)
-	}
-	r, _ := g.rows(b, overheadCount)
-	r.records = r.records[:overheadCount:overheadCount]
-	if err := in.lend(r.size() + resultSize(overheadCount)); err != nil {
-		b.Fatal(err)
-	}
-	mem, _ := in.mod.Memory().Read(in.area, in.areaSize)
-	length := uint64(r.write(mem))
-	calls := 20
-	return func() float64 {
-		start := time.Now()
-		for range calls {
-			in.fuel.Set(1 << 40)
-			if n, err := in.call(in.filter, uint64(in.area), length, uint64(in.area)+length); err != nil || int(n) != overheadCount {
-				b.Fatal(n, err)
-			}
-		}
-		return float64(time.Since(start).Nanoseconds()) / float64(calls*overheadCount)
 	}
 }
