@@ -6,9 +6,10 @@ VERSION   := $(shell git describe --tags --always --dirty 2>/dev/null || echo de
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 FUZZTIME  ?= 60s
 KILLS     ?= 300
+MODULES   ?= 100000
 export CGO_ENABLED ?= 0
 
-.PHONY: help build run test race lint fuzz fuzz-short bench bench-filter interop e2e crash clean
+.PHONY: help build run test race lint fuzz fuzz-short bench bench-filter interop e2e crash hostile clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -53,6 +54,11 @@ e2e: build ## the Go client against weir
 
 crash: build ## kill -9 loops: KILLS (300) in each flush mode
 	WEIR_KILLS=$(KILLS) WEIR_BIN=$(CURDIR)/$(BIN) $(GO) test -v -count 1 -timeout 120m ./test/crash/...
+
+hostile: build ## hostile modules, and MODULES (100000) generated ones, at a running broker
+	WEIR_MODULES=$(MODULES) WEIR_BIN=$(CURDIR)/$(BIN) $(GO) test -v -count 1 -timeout 6h ./test/hostile/...
+	WEIR_FUEL_MODULES=$(MODULES) $(GO) test -v -count 1 -timeout 2h -run TestSameResults ./plugins/internal/fuel
+	$(GO) test -v -count 1 -run TestMeteredAlike ./plugins/filter/wasm
 
 clean: ## remove what was built
 	rm -rf bin

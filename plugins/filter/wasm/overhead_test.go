@@ -39,7 +39,8 @@ func TestMeteredAlike(t *testing.T) {
 				for range rounds {
 					o.round(t)
 				}
-				t.Logf("%6.1f ns a message plain, %6.1f metered: %.2f times", o.best[0], o.best[1], o.best[1]/o.best[0])
+				fuel := float64(1<<40-o.in[1].fuel.Get()) / overheadCount
+				t.Logf("%6.1f ns a message plain, %6.1f metered: %.2f times; %.0f units of fuel a message", o.best[0], o.best[1], o.best[1]/o.best[0], fuel)
 				if times := o.best[1] / o.best[0]; rounds > 1 && times > overheadMax {
 					t.Errorf("counting makes it %.2f times slower", times)
 				}

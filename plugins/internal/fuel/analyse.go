@@ -225,7 +225,8 @@ func (a *analyser) table(labels []uint32) {
 	}
 }
 
-// foldMax is the largest cost that a point pays for another behind it, and foldTotal for all of them.
+// foldMax is the largest cost that a point pays for another behind it, and foldTotal for all of them. Eight times as much
+// makes counting cheaper in Go guests, 1.25 times in place of 1.5 where JSON is read, and has them pay four times the fuel.
 const (
 	foldMax   = 8
 	foldTotal = 48
