@@ -90,6 +90,11 @@ func TestPrometheus(t *testing.T) {
 	if status != http.StatusOK || !strings.Contains(text, want) {
 		t.Errorf("%d %s\nwant %s", status, text, want)
 	}
+	for _, name := range []string{"go_sched_pauses_total_gc_seconds_count ", "go_memstats_heap_inuse_bytes ", "go_goroutines "} {
+		if !strings.Contains(text, "\n"+name) {
+			t.Errorf("there is no %s", name)
+		}
+	}
 	for _, r := range []struct {
 		method, path string
 		status       int

@@ -35,7 +35,7 @@ const (
 	corpusEvery = 50 * time.Millisecond // so that there are enough innocent messages meanwhile
 	// noise is what the 99th percentile may grow by even if that is more than twice. Compiling takes a core, and Go gives a
 	// core to somebody else after 10 ms; on two cores that are busy the test's own clients wait for them too.
-	noise       = 10 * time.Millisecond
+	noise = 10 * time.Millisecond
 	// busyShare is how many pauses may be longer than 10 ms: a call of a module takes 3 ms of a processor that nobody else has.
 	busyShare   = 0.01
 	growthMax   = 64 << 20  // of the heap, and

@@ -28,18 +28,18 @@ type breaker struct {
 	trial    bool      // somebody is trying
 }
 
-// allow says whether the module may be called. When the time is over, one caller is let through.
-func (b *breaker) allow(now time.Time) bool {
+// allow says whether the module may be called. When the time is over, one caller is let through: for a trial.
+func (b *breaker) allow(now time.Time) (ok, trial bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.open {
-		return true
+		return true, false
 	}
 	if now.Before(b.until) || b.trial {
-		return false
+		return false, false
 	}
 	b.trial = true
-	return true
+	return true, true
 }
 
 // isOpen says whether the module isn't called.
@@ -49,8 +49,12 @@ func (b *breaker) isOpen() bool {
 	return b.open
 }
 
-// abandoned says that a caller who was let through didn't call after all.
-func (b *breaker) abandoned() {
+// abandoned says that a caller who was let through didn't call after all. If that wasn't for a trial, somebody else may be
+// trying by now.
+func (b *breaker) abandoned(trial bool) {
+	if !trial {
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.trial = false

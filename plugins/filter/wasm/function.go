@@ -58,20 +58,21 @@ func (f *function) Call(ctx context.Context, c *filter.Call, r *filter.Values) e
 	if want == 0 {
 		return nil
 	}
-	if err := f.closedFor(); err != nil {
+	trial, err := f.closedFor()
+	if err != nil {
 		r.Failed |= want
 		f.remember(err)
 		return nil
 	}
 	hasty := filter.InHaste(ctx)
 	if hasty && !f.tryAcquire() {
-		f.breaker.abandoned()
+		f.breaker.abandoned(trial)
 		r.Failed |= want
 		return nil
 	}
 	if !hasty {
 		if err := f.acquire(ctx); err != nil {
-			f.breaker.abandoned()
+			f.breaker.abandoned(trial)
 			return err
 		}
 	}

@@ -152,15 +152,17 @@ func (p *program) acquire(ctx context.Context) error {
 
 func (p *program) release() { p.permits.release() }
 
-// closedFor says why the module may not be called now: it is turned off, or the breaker is open.
-func (p *program) closedFor() error {
+// closedFor says why the module may not be called now: it is turned off, or the breaker is open. If it may be, trial says
+// whether that is to find out whether it works again.
+func (p *program) closedFor() (trial bool, err error) {
 	if off := p.module.life.off.Load(); off != nil {
-		return *off
+		return false, *off
 	}
-	if !p.breaker.allow(p.clock.Now()) {
-		return ErrOpen
+	ok, trial := p.breaker.allow(p.clock.Now())
+	if !ok {
+		return false, ErrOpen
 	}
-	return nil
+	return trial, nil
 }
 
 // Match judges b in calls of at most Limits.Records messages. A failure of the module is no error: the messages that it
@@ -184,19 +186,20 @@ func (p *program) matchAlone(ctx context.Context, b *filter.Batch, v *filter.Ver
 	if len(s.order) == 0 {
 		return nil
 	}
-	if err := p.closedFor(); err != nil {
+	trial, err := p.closedFor()
+	if err != nil {
 		p.undecided(err, s.order, v)
 		return nil
 	}
 	hasty := filter.InHaste(ctx)
 	if hasty && !p.tryAcquire() {
-		p.breaker.abandoned()
+		p.breaker.abandoned(trial)
 		leave(s.order, v)
 		return nil
 	}
 	if !hasty {
 		if err := p.acquire(ctx); err != nil {
-			p.breaker.abandoned()
+			p.breaker.abandoned(trial)
 			return err
 		}
 	}
