@@ -589,14 +589,14 @@ func TestHaste(t *testing.T) {
 		t.Errorf("with time: %d true, %d poison", countSet(v.True), countSet(v.Poison))
 	}
 	b = messages(t, 7)
-	for range cap(p.permits) {
-		p.permits <- struct{}{}
+	for range cap(p.permits.work) {
+		p.permits.work <- struct{}{}
 	}
 	if v := judge(hasty); countSet(v.Undecided) != 7 {
 		t.Errorf("%d undecided while others are called", countSet(v.Undecided))
 	}
-	for range cap(p.permits) {
-		<-p.permits
+	for range cap(p.permits.work) {
+		<-p.permits.work
 	}
 	if v := judge(hasty); countSet(v.True) != 7 {
 		t.Errorf("%d true", countSet(v.True))

@@ -114,7 +114,8 @@ func (o *overhead) instance(t testing.TB, e *engine, compiled wazero.CompiledMod
 		t.Fatal(err)
 	}
 	_, hasInit := c.parsed.Export("mqf_init")
-	p := &program{module: &module{manifest: c.manifest, compiled: compiled, engine: e, hasInit: hasInit, pages: 128}, values: values, cfg: cfg}
+	p := &program{module: &module{manifest: c.manifest, compiled: compiled, engine: e, hasInit: hasInit, pages: 128}, values: values, cfg: cfg,
+		permits: newPermits()}
 	in, err := p.start()
 	if err != nil {
 		t.Fatal(err)
