@@ -79,6 +79,7 @@ func (p *Pulls) startForeign() {
 	for range foreignWakers {
 		p.loop.run(func(<-chan struct{}) {
 			for h := f.take(); h != nil; h = f.take() {
+				p.wait.count.Add(-1)
 				p.answerForeign(h)
 			}
 		})

@@ -154,8 +154,12 @@ func (w *waiting) takeLocked(s *waitShard, q message.QueueKey, list *waitList, t
 // answerHeld answers a pull that has been taken off its list, or drops it when its connection is gone. Pulls of foreign
 // programs it hands over.
 func (p *Pulls) answerHeld(h *holder) {
-	if h.prog.isForeign() && p.wait.foreign.put(h) {
-		return
+	if h.prog.isForeign() {
+		p.wait.count.Add(1) // as long as it waits for its turn: the bound of held pulls is one for these, too
+		if p.wait.foreign.put(h) {
+			return
+		}
+		p.wait.count.Add(-1)
 	}
 	h.prog.release()
 	p.wait.sessions.remove(h)
@@ -181,6 +185,7 @@ func (p *Pulls) Start() {
 func (p *Pulls) Stop(ctx context.Context) error {
 	w := &p.wait
 	left := w.foreign.end()
+	w.count.Add(-int64(len(left)))
 	err := p.loop.stop(ctx)
 	w.mu.Lock()
 	left = append(left, w.woken...)
