@@ -2,8 +2,10 @@ package hostile
 
 import (
 	"bufio"
+	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -55,5 +57,29 @@ func (f figures) stalls(t *testing.T) (all, long float64) {
 	return all, all - within
 }
 
-func (f figures) resident() float64 { return f["process_resident_memory_bytes"] }
-func (f figures) heap() float64     { return f["go_memstats_heap_inuse_bytes"] }
+// resident is the memory of the process without the files that it maps, if that is known.
+func (f figures) resident() float64 {
+	if n := f["anonymous"]; n > 0 {
+		return n
+	}
+	return f["process_resident_memory_bytes"]
+}
+
+// anonymous returns the resident bytes of a process that are no file's, 0 where that can't be told.
+func anonymous(t *testing.T, pid int) float64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "RssAnon:"); ok {
+			if n, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 64); err == nil {
+				return n * 1024
+			}
+		}
+	}
+	return 0
+}
+
+func (f figures) heap() float64 { return f["go_memstats_heap_inuse_bytes"] }

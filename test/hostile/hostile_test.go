@@ -72,7 +72,7 @@ func TestHostile(t *testing.T) {
 	time.Sleep(time.Second)
 	other.phase.Store(alone)
 	time.Sleep(aloneTime)
-	before := fetch(t, w.metrics)
+	before := w.look()
 
 	other.phase.Store(onlyPests)
 	began := time.Now()
@@ -130,6 +130,7 @@ func (w *world) judge(other *innocent, modules int, took time.Duration, before, 
 // look fetches the figures, and notes how much memory there was.
 func (w *world) look() figures {
 	f := fetch(w.t, w.metrics)
+	f["anonymous"] = anonymous(w.t, w.broker.Pid())
 	w.peak = max(w.peak, f.resident())
 	return f
 }

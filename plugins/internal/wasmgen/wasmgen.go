@@ -23,6 +23,8 @@ type generator struct {
 	forget  bool // nothing that outlives a call but memory and global 0
 }
 
+const f64CopySign wasmbin.Op = 0xa6
+
 const (
 	genMemoryMask = 0x7ff8
 	genEntries    = 500
@@ -425,7 +427,11 @@ func (g *generator) f64(depth int) {
 	case 2:
 		g.f64(depth + 1)
 		g.f64(depth + 1)
-		c.Op(pick(g, genBinF64))
+		op := pick(g, genBinF64)
+		if g.forget && op == f64CopySign { // of a NaN, whose sign engines are free to choose
+			op--
+		}
+		c.Op(op)
 	case 3:
 		g.i32(depth + 1)
 		c.Op(0xb7) // f64.convert_i32_s
