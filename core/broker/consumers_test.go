@@ -231,7 +231,7 @@ func TestQueueBounds(t *testing.T) {
 	if err := n.h.Querier.ViewMessage(ctx, c, first+1, &r); codeOf(t, err) != message.SystemError || r.Count != 0 {
 		t.Errorf("a position inside a record: %v", err)
 	}
-	if err := n.h.Querier.QueryMessages(ctx, c, transport.KeyQuery{Topic: "T", Key: "k"}, &r); codeOf(t, err) != message.SystemError {
+	if _, err := n.h.Querier.QueryMessages(ctx, c, transport.KeyQuery{Topic: "T", Key: "k"}, &r); codeOf(t, err) != message.QueryNotFound {
 		t.Errorf("query by key: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -59,6 +60,10 @@ func openRecorded(t *testing.T, kind string, later time.Duration) (*world, []rec
 			w.sec.Store.SegmentSize = plugin.Size(n)
 		case "mappedFileSizeConsumeQueue":
 			w.sec.Store.ConsumeQueueEntries = n / message.EntrySize
+		case "maxHashSlotNum":
+			w.sec.Store.Index.Slots = n
+		case "maxIndexNum":
+			w.sec.Store.Index.Entries = n
 		case "messageDelayLevel":
 			w.sec.Schedule.Levels = value
 		}
@@ -209,5 +214,50 @@ func TestRecordedTransactions(t *testing.T) {
 	}
 	if len(asked) != 10 || len(want) != 25 || !maps.Equal(got, want) {
 		t.Errorf("asked about %d messages; there are\n%v, want\n%v", len(asked), got, want)
+	}
+}
+
+// TestRecordedKeys asks each recorded store by key what RocketMQ's broker was asked there.
+func TestRecordedKeys(t *testing.T) {
+	asked := 0
+	for _, kind := range []string{"batch", "compressed", "delayed", "ipv6", "multi-segment", "plain", "property-filter", "retry-dlq", "tagged-keyed", "transaction"} {
+		t.Run(kind, func(t *testing.T) {
+			w, _ := openRecorded(t, kind, time.Minute)
+			n := w.start(t)
+			var queries []struct {
+				Ask, Topic, Key string
+				OffsetMsgIDs    []string `json:"offsetMsgIds"`
+			}
+			readJSON(t, filepath.Join(filepath.Dir(w.cfg.DataDir), "queries.json"), &queries)
+			for _, q := range queries {
+				if q.Ask != "key" {
+					continue
+				}
+				asked++
+				var got []string
+				var r transport.Records
+				_, err := n.h.Querier.QueryMessages(t.Context(), caller(newSession("10.0.0.1:1")),
+					transport.KeyQuery{Topic: q.Topic, Key: q.Key, MaxNum: 64, Begin: 0, End: 1 << 60}, &r)
+				if err != nil && codeOf(t, err) != message.QueryNotFound {
+					t.Fatal(err)
+				}
+				for _, c := range r.Chunks {
+					for len(c) > 0 {
+						rec, size, err := message.ViewRecord(c)
+						if err != nil {
+							t.Fatal(err)
+						}
+						got, c = append(got, string(message.AppendOffsetID(nil, rec.StoreHost(), rec.Position()))), c[size:]
+					}
+				}
+				r.Release()
+				if !slices.Equal(got, q.OffsetMsgIDs) {
+					t.Errorf("%s of %s: %v, want %v", q.Key, q.Topic, got, q.OffsetMsgIDs)
+				}
+			}
+		})
+	}
+	if asked < 100 {
+		t.Errorf("only %d questions were asked", asked)
 	}
 }

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/weirmq/weir/core/auth"
 	"github.com/weirmq/weir/core/message"
@@ -67,9 +68,31 @@ func (h *handler) record(p message.Position, r *transport.Records) error {
 }
 
 // QueryMessages implements transport.Querier.
-func (h *handler) QueryMessages(ctx context.Context, c *transport.Caller, q transport.KeyQuery, _ *transport.Records) error {
+func (h *handler) QueryMessages(ctx context.Context, c *transport.Caller, q transport.KeyQuery, r *transport.Records) (x transport.IndexState, err error) {
 	if err := h.gate.Allow(ctx, c, auth.Query, topicOf(q.Topic)); err != nil {
-		return err
+		return x, err
 	}
-	return &message.Error{Code: message.SystemError, Remark: "query by key is not enabled yet: this broker keeps no key index; messages are found by offset, time and offset message id"}
+	most := int(q.MaxNum)
+	if q.UniqueKey {
+		most = uniqueQueryMax
+	}
+	if most < 0 {
+		return x, &message.Error{Code: message.SystemError, Remark: fmt.Sprintf("maxNum is %d: ask for at least one message", most)}
+	}
+	if err := h.store.Query(q.Topic, q.Key, most, q.Begin, q.End, r); err != nil {
+		r.Release()
+		return x, &message.Error{Code: message.SystemError, Remark: err.Error()}
+	}
+	if r.Count == 0 {
+		remark := "can not find message, maybe time range not correct"
+		if q.Begin > q.End {
+			remark += ": it ends before it begins"
+		}
+		return x, &message.Error{Code: message.QueryNotFound, Remark: remark}
+	}
+	x.StoreTime, x.Position = h.store.IndexUpdated()
+	return x, nil
 }
+
+// uniqueQueryMax is how many messages a query by unique key finds, RocketMQ's defaultQueryMaxNum: the key may come from another key with the same hash.
+const uniqueQueryMax = 32

@@ -19,7 +19,7 @@ const checkpointSize = 4096
 type checkpoint struct {
 	log    int64 // messages stored up to then are flushed in the log
 	queues int64 // their queue entries too
-	index  int64 // their keys too; we keep what a Java broker wrote
+	index  int64 // files of the key index that end before are whole
 }
 
 // boundMargin is subtracted from the earlier of the times, as in RocketMQ: store times aren't quite in order there.
@@ -52,7 +52,7 @@ func (s *Store) writeCheckpoint() error {
 	be := binary.BigEndian
 	be.PutUint64(b[:], uint64(s.durableTime.Load()))
 	be.PutUint64(b[8:], uint64(s.queuesTime.Load()))
-	be.PutUint64(b[16:], uint64(s.indexTime))
+	be.PutUint64(b[16:], uint64(s.indexTime.Load()))
 	if err := writeInPlace(s.fs, s.checkpointPath(), checkpointSize, b[:], 0, true); err != nil {
 		return fmt.Errorf("write the checkpoint: %w", err)
 	}

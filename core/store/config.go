@@ -52,6 +52,19 @@ type Config struct {
 	DiskClean float64 `yaml:"disk_clean"`
 	// DiskRefuse is the used part of the disk above which messages are refused. 1 switches that off. Default 0.90.
 	DiskRefuse float64 `yaml:"disk_refuse"`
+	// Index is the key index, by which messages are found by their keys and unique keys.
+	Index IndexConfig `yaml:"index"`
+}
+
+// IndexConfig is store.index.
+type IndexConfig struct {
+	// Enabled keeps the index. Off, its files stay as they are, and queries by key are refused. Default true.
+	Enabled bool `yaml:"enabled"`
+	// Slots is how many chains a file has, 4 bytes each. An existing index keeps the number that it was made with. Default 5000000.
+	Slots int `yaml:"slots"`
+	// Entries is how many keys a file holds, less one, 20 bytes each. A message has one or more. An existing index keeps the number that it was made
+	// with. Default 20000000.
+	Entries int `yaml:"entries"`
 }
 
 // DefaultConfig returns RocketMQ's defaults.
@@ -69,6 +82,7 @@ func DefaultConfig() Config {
 		DiskMaxUsed:         0.75,
 		DiskClean:           0.85,
 		DiskRefuse:          0.90,
+		Index:               IndexConfig{Enabled: true, Slots: 5_000_000, Entries: 20_000_000},
 	}
 }
 
@@ -105,5 +119,7 @@ func (c Config) Validate() error {
 	}{{"disk_max_used", c.DiskMaxUsed}, {"disk_clean", c.DiskClean}, {"disk_refuse", c.DiskRefuse}} {
 		bad(r.ratio >= 0 && r.ratio <= 1, "%s: %v is not between 0 and 1", r.key, r.ratio)
 	}
+	bad(c.Index.Slots >= 1 && c.Index.Slots <= 1<<28, "index.slots: %d is not between 1 and %d", c.Index.Slots, 1<<28)
+	bad(c.Index.Entries >= 2 && c.Index.Entries <= 100_000_000, "index.entries: %d is not between 2 and 100000000", c.Index.Entries)
 	return errors.Join(errs...)
 }

@@ -146,7 +146,14 @@ func (s *Store) dispatchLocked(wait bool) error {
 		if pos >= to {
 			return nil
 		}
-		if err := s.addEntriesLocked(pos, min(to-pos, dispatchChunk), to); err != nil {
+		if s.keys.Index != nil {
+			s.keys.Begin()
+		}
+		err := s.addEntriesLocked(pos, min(to-pos, dispatchChunk), to)
+		if s.keys.Index != nil {
+			s.keys.Done()
+		}
+		if err != nil {
 			s.endRoundLocked()
 			return err
 		}
@@ -224,6 +231,7 @@ var errMisplaced = errors.New("the record names another position")
 func (s *Store) dispatchRecordLocked(rec message.Record) error {
 	d := &s.dispatcher
 	d.time = rec.StoreTimestamp()
+	s.putKeysLocked(rec)
 	q, e, err := s.entryOf(rec)
 	if q == nil || err != nil {
 		return err

@@ -112,6 +112,9 @@ func (s *Store) flushQueues(atLeast int64) error {
 	if atLeast > 0 {
 		return nil
 	}
+	if err := s.flushKeys(); err != nil {
+		return err
+	}
 	s.queuesFlushed.Store(dispatched)
 	s.queuesTime.Store(at)
 	if err := s.writeCheckpoint(); err != nil {

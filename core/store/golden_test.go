@@ -85,6 +85,10 @@ func goldenConfig(t testing.TB, path string) (Config, []time.Duration) {
 			cfg.SegmentSize = plugin.Size(n)
 		case "mappedFileSizeConsumeQueue":
 			cfg.ConsumeQueueEntries = n / message.EntrySize
+		case "maxHashSlotNum":
+			cfg.Index.Slots = n
+		case "maxIndexNum":
+			cfg.Index.Entries = n
 		case "messageDelayLevel":
 			levels[17] = 36500 * 24 * time.Hour
 		}

@@ -27,6 +27,7 @@ type note struct {
 	clean    bool
 	flushed  int64 // log position: all below is on the disk; always between two records
 	queued   int64 // log position: queue entries of all records below are on the disk; never above flushed
+	indexed  bool  // keys of all records below queued are on the disk, too
 	queues   int64 // number of queues, and
 	entries  int64 // sum of their ends, when clean
 }
@@ -35,7 +36,8 @@ type note struct {
 const (
 	noteMagic    = "WEIRFLSH"
 	noteVersion  = 1
-	noteClean    = 1 // flag
+	noteClean    = 1 // flags
+	noteIndexed  = 2
 	noteSlot     = 512
 	noteFileSize = 2 * noteSlot
 	noteSize     = 60
@@ -46,6 +48,9 @@ func (n note) append(b []byte) []byte {
 	flags := uint32(0)
 	if n.clean {
 		flags |= noteClean
+	}
+	if n.indexed {
+		flags |= noteIndexed
 	}
 	at := len(b)
 	b = append(b, noteMagic...)
@@ -73,7 +78,7 @@ func parseNote(b []byte) (n note, ok bool, err error) {
 	if crc32.ChecksumIEEE(b[:noteSize-4]) != be.Uint32(b[noteSize-4:]) {
 		return n, false, nil
 	}
-	n.clean = be.Uint32(b[12:])&noteClean != 0
+	n.clean, n.indexed = be.Uint32(b[12:])&noteClean != 0, be.Uint32(b[12:])&noteIndexed != 0
 	n.sequence = be.Uint64(b[16:])
 	for i, v := range [...]*int64{&n.flushed, &n.queued, &n.queues, &n.entries} {
 		*v = int64(be.Uint64(b[24+8*i:]))
@@ -107,7 +112,7 @@ func (s *Store) readNote() (newest note, ok bool, err error) {
 func (s *Store) writeNote(clean bool) error {
 	s.noteMu.Lock()
 	defer s.noteMu.Unlock()
-	n := note{clean: clean, flushed: s.durable.Load()}
+	n := note{clean: clean, flushed: s.durable.Load(), indexed: s.keys.Index != nil && !s.keys.lost.Load()}
 	n.queued = min(s.queuesFlushed.Load(), n.flushed)
 	if clean {
 		for _, q := range s.queues.all() {

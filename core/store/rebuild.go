@@ -123,6 +123,11 @@ func (r *rebuild) walk(from int64) error {
 
 // record adds the entry of one record.
 func (r *rebuild) record(rec message.Record) error {
+	if r.s.keys.Index != nil && !r.filling {
+		if err := r.s.indexRecord(rec); err != nil {
+			return err
+		}
+	}
 	q, e, err := r.s.entryOf(rec)
 	if q == nil || err != nil {
 		return err

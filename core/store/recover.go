@@ -91,6 +91,9 @@ func (s *Store) inspect() (*findings, error) {
 	if s.extSize, err = consumequeue.FindExtSize(s.fs, s.dir); err != nil {
 		return nil, err
 	}
+	if err := s.openIndex(); err != nil {
+		return nil, err
+	}
 	behind, err := s.inspectQueues(f, log)
 	if err != nil {
 		return nil, err
@@ -325,7 +328,10 @@ func (s *Store) repair(f *findings) (rebuilt int64, err error) {
 	s.durable.Store(f.end)
 	s.committed.Store(f.end)
 	s.noted = f.note
-	s.indexTime = f.check.index
+	s.indexTime.Store(f.check.index)
+	if err := s.recoverIndex(f); err != nil {
+		return 0, err
+	}
 	r := rebuild{s: s, from: f.from, end: f.end, resync: f.unclean || f.end > f.from, gaps: map[*queue]int64{},
 		suspects: map[*queue]numbered{}}
 	if err := r.open(f.keys); err != nil {

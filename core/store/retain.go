@@ -94,6 +94,11 @@ func (s *Store) deleteExpired(now time.Time, force bool) error {
 	if err != nil {
 		return err
 	}
+	if s.keys.Index != nil {
+		if err := s.keys.DeleteBefore(message.Position(s.log.Min())); err != nil {
+			return err
+		}
+	}
 	return s.expireQueues()
 }
 

@@ -66,10 +66,11 @@ type Store struct {
 	scratch    sync.Pool // of *scratch
 	cold       sync.Pool // of *coldBytes
 	stats      counters
-	indexTime  int64 // the checkpoint's third time, kept as it was
-	extSize    int64 // of the queues' extension files, in bytes
-	unclean    bool  // the stop before
-	rebuilding bool  // within Open
+	keys       keyIndex
+	indexTime  atomic.Int64 // the checkpoint's third time: files of the key index whose messages are older are whole on the disk
+	extSize    int64        // of the queues' extension files, in bytes
+	unclean    bool         // the stop before
+	rebuilding bool         // within Open
 
 	// Positions in the log, and the store time of the last message before each.
 	committed, durable, dispatched, queuesFlushed          atomic.Int64
@@ -292,7 +293,7 @@ func (s *Store) closeFiles() error {
 	if err := s.dispatchAll(); err != nil {
 		return err
 	}
-	if err := errors.Join(s.flushQueues(0), s.unfit()); err != nil {
+	if err := errors.Join(s.flushQueues(0), s.finishKeys(), s.unfit()); err != nil {
 		return err
 	}
 	if err := s.dropPrepared(); err != nil {
@@ -340,6 +341,9 @@ func (s *Store) letGo() error {
 	var errs []error
 	if s.log != nil {
 		errs = append(errs, s.log.Close())
+	}
+	if s.keys.Index != nil {
+		errs = append(errs, s.keys.Close())
 	}
 	for _, q := range s.queues.all() {
 		errs = append(errs, q.Close())

@@ -115,8 +115,15 @@ type Querier interface {
 	EarliestStoreTime(ctx context.Context, c *Caller, q message.QueueKey) (int64, error)
 	// ViewMessage lends the record at a position of the commit log in r, which the caller releases.
 	ViewMessage(ctx context.Context, c *Caller, p message.Position, r *Records) error
-	// QueryMessages lends in r the records of a topic that have a key. Until the key index is there it is refused.
-	QueryMessages(ctx context.Context, c *Caller, q KeyQuery, r *Records) error
+	// QueryMessages lends in r the records of a topic that have a key, and maybe some that don't: clients compare. When there are more than asked for,
+	// the latest stay. None is a QueryNotFound error.
+	QueryMessages(ctx context.Context, c *Caller, q KeyQuery, r *Records) (IndexState, error)
+}
+
+// IndexState is how far the key index is.
+type IndexState struct {
+	StoreTime int64 // of its newest message, ms
+	Position  message.Position
 }
 
 // KeyQuery asks for messages by key.

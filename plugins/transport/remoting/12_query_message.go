@@ -19,13 +19,13 @@ func serveQueryMessage(ctx context.Context, r *request) ([]byte, error) {
 		Topic: x.Topic, Key: x.Key, MaxNum: x.MaxNum, Begin: x.BeginTimestamp, End: x.EndTimestamp, UniqueKey: x.UniqueKey,
 	}
 	records := &lentRecords{}
-	if err := r.c.e.h.Querier.QueryMessages(ctx, &r.caller, q, &records.Records); err != nil {
+	state, err := r.c.e.h.Querier.QueryMessages(ctx, &r.caller, q, &records.Records)
+	if err != nil {
 		records.release()
 		return nil, err
 	}
 	r.records = records
-	// Clients take both fields for granted and use neither.
-	r.answer.Write(&wire.QueryMessageReply{})
+	r.answer.Write(&wire.QueryMessageReply{IndexLastUpdateTimestamp: state.StoreTime, IndexLastUpdatePosition: int64(state.Position)})
 	return nil, nil
 }
 

@@ -162,10 +162,10 @@ func (a *allRoles) ViewMessage(_ context.Context, _ *transport.Caller, p message
 	return nil
 }
 
-func (a *allRoles) QueryMessages(_ context.Context, _ *transport.Caller, q transport.KeyQuery, r *transport.Records) error {
+func (a *allRoles) QueryMessages(_ context.Context, _ *transport.Caller, q transport.KeyQuery, r *transport.Records) (transport.IndexState, error) {
 	a.note("Querier.QueryMessages", q)
 	r.Add([]byte("record"), 1, nil)
-	return nil
+	return transport.IndexState{StoreTime: 8, Position: 9}, nil
 }
 
 var someTopic = transport.TopicConfig{Name: "T", ReadQueues: 4, WriteQueues: 2, Perm: 6, FilterType: "SINGLE_TAG"}
