@@ -310,7 +310,9 @@ func (b *Broker) startCore(ctx context.Context, g *gate, compilers queue.Compile
 	if err := b.openTables(h); err != nil {
 		return err
 	}
-	b.buildQueues(h, compilers)
+	if err := b.buildQueues(ctx, h, compilers); err != nil {
+		return err
+	}
 	b.buildProgress(h)
 	if err := b.newDelays(h); err != nil {
 		return err
@@ -360,11 +362,17 @@ func (b *Broker) openTables(h *handler) (err error) {
 	return err
 }
 
-func (b *Broker) buildQueues(h *handler, compilers queue.CompilerMap) {
+func (b *Broker) buildQueues(ctx context.Context, h *handler, compilers queue.CompilerMap) error {
 	cfg, qc := b.opts.Config, b.sections.Queues
 	h.settings = newSettings(b.opts.Config, &b.sections, compilers, b.opts.Clock.Now())
 	h.programs = queue.NewPrograms(compilers, qc, b.log)
 	b.onStop("programs", func(context.Context) error { h.programs.Close(); return nil })
+	bindings, err := queue.NewBindings(ctx, qc, h.programs, b.log)
+	if err != nil {
+		return err
+	}
+	b.onStop("bindings", func(context.Context) error { bindings.Close(); return nil })
+	h.bindings = bindings
 	h.locks = queue.NewLocks(qc, b.opts.Clock)
 	h.counters = queue.NewCounters(qc, b.opts.Clock)
 	h.counters.Start()
@@ -392,9 +400,10 @@ func (b *Broker) buildQueues(h *handler, compilers queue.CompilerMap) {
 	h.pulls = queue.NewPulls(queue.PullSettings{
 		Config: qc, Clock: b.opts.Clock, Logger: b.log, Log: h.store, Topics: h.topics, Groups: onDemand{h.groups},
 		Clients: h.clients, Programs: h.programs, Filters: h.filters, Offsets: h.offsets, Counters: h.counters,
-		Verdicts: h.verdicts,
-		Perm:     h.settings.perm, Cluster: cfg.Broker.Cluster,
+		Verdicts: h.verdicts, Bindings: bindings,
+		Perm: h.settings.perm, Cluster: cfg.Broker.Cluster,
 	})
+	return nil
 }
 
 func (b *Broker) buildProgress(h *handler) {

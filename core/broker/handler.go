@@ -30,6 +30,7 @@ type handler struct {
 	pulls        *queue.Pulls
 	clients      *queue.Clients
 	programs     *queue.Programs
+	bindings     *queue.Bindings
 	filters      *queue.Filters
 	offsets      *queue.Offsets
 	locks        *queue.Locks

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/transport"
 )
@@ -17,6 +18,19 @@ type chooser struct {
 
 // check decides in RocketMQ's order whether r may read, and returns what chooses its messages.
 func (p *Pulls) check(ctx context.Context, r *transport.Pull) (c chooser, refused *message.Error) {
+	if c, refused = p.ask(ctx, r); refused != nil {
+		return c, refused
+	}
+	if again := p.retriedProgram(r.Topic, r.Group); again != nil && c.prog == nil {
+		c.prog = again
+	} else if again != nil {
+		c.prog = p.set.Programs.wrap(filter.Expression{Type: "joined"}, newJoined([]*program{c.prog, again}))
+	}
+	return p.set.Bindings.join(ctx, r.Topic, r.Group, c)
+}
+
+// ask is check without the filters that are mandatory.
+func (p *Pulls) ask(ctx context.Context, r *transport.Pull) (c chooser, refused *message.Error) {
 	if !p.set.Perm().CanRead() {
 		return c, refusal(message.NoPermission, "the broker pulling message is forbidden")
 	}

@@ -48,6 +48,12 @@ type Config struct {
 	// LocksMax is how many queues may be locked for ordered consumption.
 	LocksMax int `yaml:"locks_max"`
 	// Verdicts says how the verdicts of filters are kept.
+	// FilterSupportRetry filters what a group pulls from its retry topic, too, by what it subscribes of the topic that each message was first
+	// sent to, if that isn't by tags. RocketMQ's filterSupportRetry. Default false: a message gets there because it was delivered once.
+	FilterSupportRetry bool `yaml:"filter_support_retry"`
+	// Bindings are mandatory filters of topics and groups. What a client asks for is joined with them by AND: only messages that both accept are
+	// delivered. All that apply to a pull count. Without a mandatory filter that compiles the broker doesn't start. Default none.
+	Bindings []Binding     `yaml:"bindings"`
 	Verdicts VerdictConfig `yaml:"verdicts"`
 	// CountersMax is how many topics and groups have rates of their own.
 	CountersMax int `yaml:"counters_max"`
@@ -86,6 +92,7 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf("%s: %d is out of range, allowed are %d to %d", key, value, low, high))
 		}
 	}
+	errs = append(errs, validateBindings(c.Bindings))
 	bound("pull_messages_max", int64(c.PullMessagesMax), 1, 1024)
 	bound("pull_size_max", int64(c.PullSizeMax), 1, int64(12*plugin.MiB))
 	bound("pull_size_max_cold", int64(c.PullSizeMaxCold), 1, int64(12*plugin.MiB))

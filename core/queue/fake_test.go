@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"log/slog"
@@ -417,6 +419,26 @@ func (p *bodyProgram) Match(_ context.Context, b *filter.Batch, v *filter.Verdic
 	return nil
 }
 
+// holdsCompiler makes programs that accept bodies which hold a text.
+type holdsCompiler struct{ plugin.Component }
+
+func (holdsCompiler) ExpressionTypes() []string { return []string{"HOLDS"} }
+func (holdsCompiler) Compile(_ context.Context, e filter.Expression) (filter.Program, error) {
+	return &holdsProgram{bodyProgram{want: []byte(e.Text)}}, nil
+}
+
+type holdsProgram struct{ bodyProgram }
+
+func (p *holdsProgram) Key() filter.Key { return sha256.Sum256(p.want) }
+func (p *holdsProgram) Match(_ context.Context, b *filter.Batch, v *filter.Verdicts) error {
+	for i, rec := range b.Records {
+		if bytes.Contains(message.Record(rec).Body(), p.want) {
+			filter.SetBit(v.True, i)
+		}
+	}
+	return nil
+}
+
 // world is a whole package under test.
 type world struct {
 	clock    *clock.Manual
@@ -450,7 +472,7 @@ func newWorld(t testing.TB, change func(*Config)) *world {
 		clock: clock.NewManual(testStart), log: newFakeLog(), fs: vfs.NewMem(time.Now), perm: message.PermRW,
 		topics: &fakeTopics{m: map[string]transport.TopicConfig{}}, groups: &fakeGroups{m: map[string]transport.GroupConfig{}},
 	}
-	compilers := CompilerMap{filter.TypeTag: tagCompiler{}, "BODY": bodyCompiler{}}
+	compilers := CompilerMap{filter.TypeTag: tagCompiler{}, "BODY": bodyCompiler{}, "HOLDS": holdsCompiler{}}
 	w.programs = NewPrograms(compilers, cfg, quiet())
 	w.locks = NewLocks(cfg, w.clock)
 	w.counters = NewCounters(cfg, w.clock)

@@ -23,6 +23,8 @@ type PullSettings struct {
 	Clients  *Clients
 	Programs *Programs
 	Filters  *Filters
+	// Bindings are the mandatory filters; nil for none.
+	Bindings *Bindings
 	Offsets  *Offsets
 	Counters *Counters
 	// Verdicts keeps what programs have said of messages; nil: each pull asks them.

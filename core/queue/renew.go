@@ -32,6 +32,7 @@ func (p *program) modules() []filter.ModuleRef {
 // returns no pull begins with a program that was stale when it was called.
 func (p *Pulls) Renew(ctx context.Context) {
 	p.set.Programs.renew()
+	p.set.Bindings.renew()
 	p.set.Filters.Renew(ctx)
 	if p.set.Verdicts != nil {
 		for _, key := range p.live.sweep(time.Unix(0, 0)) {
