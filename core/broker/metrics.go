@@ -28,6 +28,7 @@ type metrics struct {
 	messagesIn, bytesIn, messagesOut, bytesOut              metric.Int64ObservableCounter
 	refused, jumped, judgedArriving, judgedPulling          metric.Int64ObservableCounter
 	sparedArriving, ruledOut, countersDropped, heldRefusals metric.Int64ObservableCounter
+	mandatoryRefused                                        metric.Int64ObservableCounter
 }
 
 // prepareTelemetry makes the provider that plugins are made with.
@@ -88,6 +89,7 @@ func newMetrics(h *handler, p metric.MeterProvider) error {
 	counter(&m.judgedPulling, "weir_filter_judged_pulling_total", "", "messages judged by a filter at a pull, verdict kept")
 	counter(&m.ruledOut, "weir_filter_ruled_out_total", "", "entries that pulls passed over by RocketMQ's Bloom bitmaps")
 	counter(&m.sparedArriving, "weir_filter_spared_arriving_total", "", "messages left to the pull because the filters' share of time was used up")
+	counter(&m.mandatoryRefused, "weir_filter_mandatory_refused_total", "", "pulls refused because a mandatory filter couldn't be asked")
 	counter(&m.countersDropped, "weir_counters_dropped_total", "", "counts of topics and groups above queues.counters_max")
 	counter(&m.heldRefusals, "weir_pulls_held_refused_total", "", "pulls answered at once because queues.held_pulls_max were waiting")
 	if err := errors.Join(errs...); err != nil {
@@ -134,6 +136,7 @@ func (m *metrics) observeBroker(o metric.Observer) {
 	o.ObserveInt64(m.judgedPulling, v.JudgedPulling.Load())
 	o.ObserveInt64(m.sparedArriving, v.Spared.Load())
 	o.ObserveInt64(m.ruledOut, v.RuledOut.Load())
+	o.ObserveInt64(m.mandatoryRefused, h.bindings.RefusedPulls())
 	o.ObserveInt64(m.countersDropped, h.counters.Dropped.Load())
 	o.ObserveInt64(m.heldRefusals, h.counters.HoldRefused.Load())
 }

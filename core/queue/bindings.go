@@ -87,8 +87,7 @@ type Bindings struct {
 	joins  map[joinKey]*program
 	recent []joinKey // in the order in which they were joined
 
-	// Refused counts pulls that were refused because a mandatory filter couldn't be had.
-	Refused atomic.Int64
+	refused atomic.Int64 // pulls
 }
 
 // joinKey is a program of a client, and the programs that are joined with it, as numbers of bindings.
@@ -135,6 +134,14 @@ func (b *Binding) expression() filter.Expression {
 	return e
 }
 
+// RefusedPulls counts pulls that were refused because a mandatory filter couldn't be had.
+func (x *Bindings) RefusedPulls() int64 {
+	if x == nil {
+		return 0
+	}
+	return x.refused.Load()
+}
+
 // Of lists the bindings that apply to what a group pulls from a topic.
 func (x *Bindings) Of(topic, group string) (list []Binding) {
 	if x == nil {
@@ -167,7 +174,7 @@ func (x *Bindings) join(ctx context.Context, topic, group string, c chooser) (ch
 	prog, err := x.joinedWith(ctx, c.prog, numbers[:n])
 	c.prog.release()
 	if err != nil {
-		x.Refused.Add(1)
+		x.refused.Add(1)
 		return chooser{}, refusal(message.SystemError, "a mandatory filter of this broker (queues.bindings) can't be asked now, so nothing is delivered: %v", err)
 	}
 	return chooser{prog: prog, pre: c.pre}, nil

@@ -14,14 +14,13 @@ import (
 	"github.com/weirmq/weir/core/transport"
 )
 
-// outcomes is a program that has an outcome for each message of one batch: t, f, u, r, ? undecided or ! poison.
+// outcomes is a program that has an outcome for each message of one batch, which are numbered by their tags codes: t, f, u, r, ? undecided or ! poison.
 type outcomes struct {
 	filter.Program
 	text  string
 	index string // what the index says: f rules out
 	final bool
 	drop  bool
-	at    []int64 // tags codes number the messages
 }
 
 func (o *outcomes) Key() filter.Key     { return filter.Key{byte(len(o.text)), o.text[0]} }
