@@ -199,7 +199,7 @@ func (f fakeFactory) NewTransport(_ plugin.Settings, _ any, h transport.Handlers
 	return f.w.transport, nil
 }
 
-func (f fakeFactory) NewNameServer(_ plugin.Settings, _ string, h transport.Handlers) (transport.Transport, error) {
+func (f fakeFactory) NewNameServer(_ plugin.Settings, _ string, _ any, h transport.Handlers) (transport.Transport, error) {
 	f.w.names = &fakeTransport{h: h, addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9876}}
 	return f.w.names, nil
 }

@@ -104,7 +104,7 @@ type notedTransport struct{ noted }
 func (n notedTransport) NewTransport(plugin.Settings, any, transport.Handlers) (transport.Transport, error) {
 	return n, nil
 }
-func (n notedTransport) NewNameServer(plugin.Settings, string, transport.Handlers) (transport.Transport, error) {
+func (n notedTransport) NewNameServer(plugin.Settings, string, any, transport.Handlers) (transport.Transport, error) {
 	n.what = "name server"
 	return n, nil
 }

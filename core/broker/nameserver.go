@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/weirmq/weir/core/config"
 	"github.com/weirmq/weir/core/internal/vfs"
 	"github.com/weirmq/weir/core/naming"
 	"github.com/weirmq/weir/core/plugin"
@@ -26,11 +27,21 @@ func (b *Broker) newNameServer(g *gate) (*naming.Server, transport.Transport, er
 		if !ok {
 			continue
 		}
-		t, err := nf.NewNameServer(b.pluginSettings(plugin.KindTransport, plugin.ID{Type: f.Type(), Name: "nameserver"}), cfg.NameServer.Listen,
+		t, err := nf.NewNameServer(b.pluginSettings(plugin.KindTransport, plugin.ID{Type: f.Type(), Name: "nameserver"}), cfg.NameServer.Listen, beside(cfg, f.Type()),
 			transport.Handlers{Router: names, Registry: names, KV: names, Sessions: names})
 		return names, t, err
 	}
 	return nil, nil, errors.New("nameserver.enabled: no transport of this build serves name servers")
+}
+
+// beside returns the configuration of the broker's transport of a type; nil when none is configured.
+func beside(cfg *config.Config, t plugin.Type) any {
+	for _, in := range cfg.Transports {
+		if in.ID.Type == t {
+			return in.Config
+		}
+	}
+	return nil
 }
 
 // lockNames keeps two name servers, alone or within brokers, from writing the KV table of one directory.

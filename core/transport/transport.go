@@ -51,8 +51,8 @@ type Transport interface {
 // NameServerFactory is an optional ability of a Factory: to make the endpoint at which a name server is reached.
 type NameServerFactory interface {
 	// NewNameServer makes a transport that listens on the address and serves h, of which only the name server's roles
-	// are set.
-	NewNameServer(set plugin.Settings, listen string, h Handlers) (Transport, error)
+	// are set. beside is the configuration of the broker's own transport of this factory, whose encryption it shares; nil when there is none.
+	NewNameServer(set plugin.Settings, listen string, beside any, h Handlers) (Transport, error)
 }
 
 // RegistrarFactory is an optional ability of a Factory: to speak to name servers that are not part of this process.

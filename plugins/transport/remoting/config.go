@@ -45,6 +45,8 @@ type Config struct {
 	// SlowRequests is how many requests that may take seconds (administration, requests that are relayed to clients)
 	// one connection may have under way; the next one waits, and with it the connection. Default 16.
 	SlowRequests int `yaml:"slow_requests"`
+	// TLS is encryption on the same ports.
+	TLS TLSConfig `yaml:"tls"`
 	// Region is the region name that send replies carry, for clients' message traces. Default DefaultRegion.
 	Region string `yaml:"region"`
 	// Trace tells clients that have message traces enabled to write them. Default true.
@@ -75,6 +77,7 @@ func defaultConfig() *Config {
 		MaxPulls:         16384,
 		WriteQueue:       8 * plugin.MiB,
 		SlowRequests:     16,
+		TLS:              TLSConfig{Mode: tlsPermissive, ClientAuth: clientAuthNone},
 		Region:           "DefaultRegion",
 		Trace:            true,
 	}
@@ -117,7 +120,7 @@ func (c *Config) Validate() error {
 			errs = append(errs, plugin.Invalid(n.key, "want at least 1, got %d", n.v))
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.TLS.validate()...)...)
 }
 
 // fastAddress works out the address of the fast listener; empty for none.

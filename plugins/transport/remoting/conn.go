@@ -20,7 +20,7 @@ import (
 // conn is one client's connection. It is the transport.Session that the broker knows.
 type conn struct {
 	e      *endpoint
-	nc     net.Conn
+	nc     net.Conn // as it was accepted
 	remote netip.AddrPort
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -34,11 +34,13 @@ type conn struct {
 	frameBegun atomic.Int64 // ms; when the unfinished frame began, 0 for none
 
 	// The reader's own.
-	in     *input
-	names  interner
-	req    request // the one that is being served
-	batch  *batch  // sends that are being collected
-	called bool    // a role has seen this session
+	rw      net.Conn // what is read: nc, or TLS over it
+	sniffed bool     // the first byte was looked at
+	in      *input
+	names   interner
+	req     request // the one that is being served
+	batch   *batch  // sends that are being collected
+	called  bool    // a role has seen this session
 
 	slow   chan struct{} // a place for each slow request under way
 	slowWG sync.WaitGroup
@@ -49,7 +51,7 @@ type conn struct {
 }
 
 func newConn(e *endpoint, nc net.Conn) *conn {
-	c := &conn{e: e, nc: nc, slow: make(chan struct{}, e.cfg.SlowRequests)}
+	c := &conn{e: e, nc: nc, rw: nc, slow: make(chan struct{}, e.cfg.SlowRequests)}
 	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
 		c.remote = message.Unmap(a.AddrPort())
 	}
@@ -99,7 +101,7 @@ func (c *conn) read() error {
 		}
 		c.large.Store(len(c.in.buf) > inputSmall)
 		c.reading.Store(true)
-		err := c.in.fill(c.nc)
+		err := c.in.fill(c.rw)
 		c.reading.Store(false)
 		if err != nil {
 			if c.e.stopping.Load() {
@@ -118,6 +120,11 @@ func (c *conn) read() error {
 			return err
 		}
 		c.active.Store(c.e.now.Load())
+		if !c.sniffed {
+			if err := c.sniff(); err != nil {
+				return err
+			}
+		}
 		if err := c.serve(); err != nil {
 			return err
 		}

@@ -37,10 +37,13 @@ func (Factory) NewTransport(set plugin.Settings, cfg any, h transport.Handlers) 
 	return newEndpoint(set, c, h, "transports."+set.ID.String()+".listen")
 }
 
-// NewNameServer makes a name server's endpoint. It has one listener and otherwise the default limits.
-func (Factory) NewNameServer(set plugin.Settings, listen string, h transport.Handlers) (transport.Transport, error) {
+// NewNameServer makes a name server's endpoint. It has one listener, TLS as the broker's endpoint beside it, and otherwise the default limits.
+func (Factory) NewNameServer(set plugin.Settings, listen string, beside any, h transport.Handlers) (transport.Transport, error) {
 	cfg := defaultConfig()
 	cfg.Listen, cfg.FastListen = listen, fastOff
+	if b, ok := beside.(*Config); ok {
+		cfg.TLS = b.TLS
+	}
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("make name server endpoint: %w", err)
 	}

@@ -261,10 +261,18 @@ func (o *output) writePiece() (int, error) {
 		size += len(o.rest[k])
 		k++
 	}
-	o.piece, o.rest = o.rest[:k], o.rest[k:]
 	if err := o.sock.nc.SetWriteDeadline(time.Now().Add(o.timeout)); err != nil {
 		return 0, err
 	}
+	if o.sock.raw == nil {
+		n, err := o.sock.write(o.rest[:k])
+		o.rest = advance(o.rest, n)
+		if err != nil {
+			return n, err
+		}
+		return n, o.sock.nc.SetWriteDeadline(time.Time{})
+	}
+	o.piece, o.rest = o.rest[:k], o.rest[k:]
 	n, err := o.piece.WriteTo(o.sock.nc)
 	if err != nil {
 		return int(n), err

@@ -16,7 +16,7 @@ import (
 func nameServer(t *testing.T, addr string) (transport.Transport, *allRoles) {
 	t.Helper()
 	roles := &allRoles{}
-	ns, err := Factory{}.NewNameServer(settings(t, clock.Real(), nil), addr, roles.handlers())
+	ns, err := Factory{}.NewNameServer(settings(t, clock.Real(), nil), addr, nil, roles.handlers())
 	if err != nil {
 		t.Fatal(err)
 	}

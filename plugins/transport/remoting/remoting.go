@@ -45,6 +45,7 @@ type endpoint struct {
 	key        string // configuration key of the main listener, for error messages
 	routes     map[int32]route
 	report     *report
+	tls        *tlsServer
 	metrics    *metrics
 	sendAnswer sendAnswer
 	pools      pools
@@ -82,6 +83,9 @@ func newEndpoint(set plugin.Settings, cfg *Config, h transport.Handlers, key str
 		sendAnswer: newSendAnswer(cfg),
 		report:     &report{log: set.Logger, now: set.Clock.Now},
 		conns:      map[*conn]struct{}{},
+	}
+	if e.tls, err = newTLSServer(&cfg.TLS, set.Clock, set.Logger); err != nil {
+		return nil, err
 	}
 	e.pools.chunks = newChunkPool()
 	e.pools.batches.New = func() any { return newBatch() }

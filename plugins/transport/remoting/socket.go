@@ -14,6 +14,7 @@ type socket struct {
 
 	// Arguments and result of try, which is made once so that a write allocates nothing.
 	vecs net.Buffers
+	one  []byte // of a connection that writes slices one by one: they are put together first
 	n    int
 	err  error
 	iov  iovecs
@@ -46,6 +47,18 @@ func (s *socket) tryWrite(vecs net.Buffers) (int, error) {
 		err = s.err
 	}
 	return s.n, err
+}
+
+// oneMax is how many bytes are put together for one write of TLS: four records.
+const oneMax = 64 << 10
+
+// write writes the first oneMax bytes of vecs as one, waiting for the peer, and returns how many that were.
+func (s *socket) write(vecs net.Buffers) (int, error) {
+	s.one = s.one[:0]
+	for _, v := range vecs {
+		s.one = append(s.one, v[:min(len(v), oneMax-len(s.one))]...)
+	}
+	return s.nc.Write(s.one)
 }
 
 // advance drops the first n bytes of vecs.
