@@ -51,6 +51,31 @@ type Description struct {
 	Reads []string `json:"reads,omitempty"`
 	// Index says what the queue's index alone rules out; empty for nothing.
 	Index string `json:"index,omitempty"`
+	// Parts are the steps in which a message that was read is judged, at least one. A later step is for messages only
+	// that have passed those before it.
+	Parts []Part `json:"parts,omitempty"`
 	// Hints are notes that aren't worth a warning. They begin, like warnings, with "at character N: " if they have a place.
 	Hints []string `json:"hints,omitempty"`
+}
+
+// Part is a step of judging a message: what kind of step, and the conditions that are judged in it.
+type Part struct {
+	Name       string   `json:"name"`
+	Conditions []string `json:"conditions,omitempty"`
+}
+
+// The names of parts.
+const (
+	PartConditions = "conditions" // over properties and the message's own fields
+	PartBody       = "body"       // conditions that read the body
+	PartCalls      = "calls"      // of functions and whole modules
+	PartModule     = "module"     // a whole module judges
+)
+
+// Prefilter is an optional ability of a Program whose Match judges in several parts: to say what the first one rules out,
+// for whoever counts. Match does without.
+type Prefilter interface {
+	// MatchCheap clears in keep the bits of the messages that the first part doesn't let through. It does nothing when
+	// there is one part only.
+	MatchCheap(b *Batch, keep []uint64)
 }

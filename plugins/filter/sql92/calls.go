@@ -18,6 +18,8 @@ import (
 //
 // A message for which a function fails is handled like one that raises, until the end, where it is undecided: so a short cut
 // hides a failure as it hides a raise, and what doesn't need the value gets its verdict.
+//
+// Calls are made last; stages.go says where, and why that changes nothing that is delivered.
 type callProgram struct {
 	base
 	columns   []filter.Column
@@ -35,6 +37,7 @@ var (
 	_ filter.Explainer     = (*callProgram)(nil)
 	_ filter.Renewable     = (*callProgram)(nil)
 	_ filter.Modular       = (*callProgram)(nil)
+	_ filter.Prefilter     = (*callProgram)(nil)
 )
 
 // callColumn is a call: its function and where the arguments come from.
@@ -62,9 +65,13 @@ type callState struct {
 }
 
 func newCallProgram(b base, tree *sqltree.Tree) *callProgram {
+	return callProgramOf(b, tree, (*vectorizer).delivery)
+}
+
+func callProgramOf(b base, tree *sqltree.Tree, build func(*vectorizer, sqltree.Cond) node) *callProgram {
 	p := &callProgram{base: b, functions: tree.Functions}
 	v := vectorizer{columns: map[filter.Column]int{}, calls: &callColumns{known: map[string]int{}}}
-	p.root = v.node(tree.Root)
+	p.root = build(&v, tree.Root)
 	p.columns, p.calls = v.list, v.calls.list
 	p.layout = filter.NewLayout(p.columns)
 	same := make([]int, len(p.columns))

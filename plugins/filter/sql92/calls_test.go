@@ -138,8 +138,10 @@ func TestCalls(t *testing.T) {
 		{"wasm.big(a)", "TFUUPR", ""},
 		{"NOT wasm.big(a)", "FTUUPR", ""},
 		{"wasm.big(a) IS NULL", "FFTTPR", "-"},
-		{"b = 'ab' OR wasm.big(a)", "TFUUTR", ""}, // the failure of message 4 is hidden
-		{"b = 'x' AND wasm.big(a)", "TFUFFR", "TFUFFR"},
+		{"b = 'ab' OR wasm.big(a)", "TFUUTR", ""},            // the failure of message 4 is hidden
+		{"b = 'x' AND wasm.big(a)", "TFUFFU", ""},            // unknown in front of a call is enough
+		{"wasm.big(a) AND b = 'x'", "TFUFFU", ""},            // the same: calls are made last
+		{"(wasm.big(a) AND b = 'x') IS NULL", "FFTFPR", "-"}, // but not here, where a raise can be seen
 		{"wasm.big(a) OR b = 'ab'", "TFUUPR", ""},
 		{"wasm.half(c) > 3", "FTURUT", ""}, // what is no argument raises, in all dialects
 		{"3 < wasm.half(c)", "FTURUT", ""},
@@ -156,7 +158,7 @@ func TestCalls(t *testing.T) {
 		{"wasm.starts(b, 'ab', TRUE, -3)", "FTUTTU", ""},
 		{"wasm.starts(b, 'ab', wasm.big(a), -3)", "FFUUPU", "-"}, // what is missing hides the failure behind it
 		{"wasm.starts(b, 'ab', FALSE, - + 3)", "TFUFFU", ""},
-		{"wasm.filter('tagged') AND a = 20", "TFFFFF", "-"},
+		{"wasm.filter('tagged') AND a = 20", "TFFUFR", "-"},
 		{"wasm.filter('tagged', '{\"x\": 1, \"y\": \"z\", \"b\": true}') OR b = 'ab'", "TFUFTU", "-"},
 	}
 	for _, dialect := range []string{"rocketmq", "strict"} {

@@ -1,9 +1,6 @@
 package sql92
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/plugins/internal/sqltree"
 )
@@ -14,25 +11,22 @@ var kindNames = map[filter.Kind]string{filter.Text: "text", filter.Int32: "int32
 
 // Describe says how the expression is judged.
 func (p *base) Describe() filter.Description {
-	d := filter.Description{Engine: p.engine, Tree: sqltree.Draw(p.root), Hints: p.hints}
+	d := filter.Description{Engine: p.engine, Tree: sqltree.Draw(p.root), Hints: p.hints, Index: p.index.String()}
 	v := vectorizer{columns: map[filter.Column]int{}, calls: &callColumns{known: map[string]int{}}}
 	v.node(p.root)
 	for _, c := range v.list {
 		d.Reads = append(d.Reads, c.Property+" as "+kindNames[c.Kind])
 	}
-	if p.index != nil {
-		var codes []string
-		for _, c := range p.index.codes {
-			codes = append(codes, fmt.Sprint(c))
+	for _, x := range partsOf(p.root) {
+		part := filter.Part{Name: partNames[x.rank]}
+		for _, c := range x.list {
+			part.Conditions = append(part.Conditions, sqltree.Line(c))
 		}
-		noun := "codes"
-		if len(codes) == 1 {
-			noun = "code"
+		if n := len(d.Parts); n > 0 && d.Parts[n-1].Name == part.Name {
+			d.Parts[n-1].Conditions = append(d.Parts[n-1].Conditions, part.Conditions...)
+			continue
 		}
-		d.Index = fmt.Sprintf("the tag has to have the %s %s", noun, strings.Join(codes[:min(len(codes), 10)], ", "))
-		if len(codes) > 10 {
-			d.Index += fmt.Sprintf(" or one of %d more", len(codes)-10)
-		}
+		d.Parts = append(d.Parts, part)
 	}
 	return d
 }

@@ -207,7 +207,7 @@ type base struct {
 	rocketmq   bool
 	warnings   []string
 	properties []string
-	index      *tagIndex
+	index      *filter.TagCodes
 	engine     string
 	root       sqltree.Cond
 	hints      []string

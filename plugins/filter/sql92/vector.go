@@ -129,7 +129,7 @@ func (v *vectorizer) node(x sqltree.Cond) node {
 	case *sqltree.Const:
 		return constNode(x.Outcome)
 	case *sqltree.Map:
-		if x.True == sqltree.False && x.False == sqltree.True && x.Unknown == sqltree.Unknown {
+		if isNot(x) {
 			return notNode{v.node(x.X)}
 		}
 		return &mapNode{v.node(x.X), x.True, x.False, x.Unknown}

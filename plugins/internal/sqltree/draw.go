@@ -66,6 +66,36 @@ func describe(x Cond) (text string, below []Cond) {
 	return Canonical(x), nil
 }
 
+// Line writes a condition for people in one line.
+func Line(x Cond) string {
+	text, below := describe(x)
+	var parts []string
+	for _, c := range below {
+		part := Line(c)
+		switch c.(type) {
+		case *And, *Or, *Equal, *If:
+			part = "(" + part + ")"
+		}
+		parts = append(parts, part)
+	}
+	switch x := x.(type) {
+	case *And:
+		return strings.Join(parts, " and ")
+	case *Or:
+		return strings.Join(parts, " or ")
+	case *Equal:
+		return strings.Join(parts, " the same as ")
+	case *If:
+		return fmt.Sprintf("if there is %s then %s else %s", x.Property, parts[0], parts[1])
+	case *Map:
+		if text == "not" {
+			return "not " + parts[0]
+		}
+		return parts[0] + ": " + text
+	}
+	return text
+}
+
 func describeMap(x *Map) string {
 	switch {
 	case x.True == False && x.False == True && x.Unknown == Unknown:
