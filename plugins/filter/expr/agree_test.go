@@ -347,7 +347,7 @@ func FuzzCompile(f *testing.F) {
 	}
 	cfg := defaultConfig()
 	cfg.WorkMax, cfg.MemoryMax = 20_000, 64<<10
-	normal, machine := &compiler{cfg: cfg, stage: newStage()}, &compiler{cfg: cfg, stage: newStage(), machineOnly: true}
+	normal, machine := &compiler{cfg: cfg, shared: newShared()}, &compiler{cfg: cfg, shared: newShared(), machineOnly: true}
 	records := fuzzRecords(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		compiled, err := normal.Compile(t.Context(), expression(text))

@@ -17,7 +17,7 @@ var _ filter.ColumnMatcher = (*columnProgram)(nil)
 
 // inColumns returns p as a filter.ColumnMatcher if it can be one.
 func inColumns(p *program, found *check) filter.Program {
-	if p.code.whole == nil || found.body || found.record {
+	if p.code.stages[0].part == nil || found.body || found.record {
 		return p
 	}
 	c := &columnProgram{program: p}

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/expr-lang/expr/vm"
 
@@ -36,9 +37,7 @@ type code struct {
 	chains int // of and, or and not, that may meet nil
 	ops    []op
 
-	// Either the whole expression is a part, or expr's machine runs program.
-	whole   part
-	program *vm.Program
+	stages []stage // one or two; a message is asked about by the second only if the first says true
 }
 
 // op is a function that a program calls: given an eval, what the program finds in that eval's environment.
@@ -84,7 +83,7 @@ type jsonValue struct {
 func newEval(c *code) *eval {
 	e := &eval{code: c, slots: make([]slot, len(c.layout.names)), jsons: make([]jsonValue, len(c.paths)), unknown: make([]bool, c.chains)}
 	e.body.max = int(c.cfg.BodyMax)
-	if c.program != nil {
+	if slices.ContainsFunc(c.stages, func(s stage) bool { return s.program != nil }) {
 		e.env = make(map[string]any, len(c.ops))
 		for i, o := range c.ops {
 			e.env[opName(i)] = o(e)
@@ -95,30 +94,28 @@ func newEval(c *code) *eval {
 }
 
 // judge returns the verdict for a record.
-func (e *eval) judge(rec message.Record) outcome {
+func (e *eval) judge(rec message.Record) (o outcome) {
+	e.begin(rec)
+	for i := range e.code.stages {
+		if o = e.run(&e.code.stages[i]); o != isTrue {
+			return o
+		}
+	}
+	return o
+}
+
+// begin makes e ready for a record.
+func (e *eval) begin(rec message.Record) {
 	e.rec, e.loaded, e.body.read, e.bodyBox = rec, false, false, nil
-	e.begin()
 	for i := range e.jsons {
 		e.jsons[i] = jsonValue{}
 	}
-	if e.code.whole != nil {
-		return e.code.whole(e)
-	}
 	clear(e.unknown)
-	v, err := e.vm.Run(e.code.program, e.env)
-	if err != nil {
-		return e.fail(err)
-	}
-	switch v := v.(type) {
-	case bool:
-		return outcomeOf(v)
-	case nil:
-		return isUnknown
-	}
-	return e.fail(errResult)
+	e.refill()
 }
 
-func (e *eval) begin() {
+// refill gives e all work and memory that a message may take.
+func (e *eval) refill() {
 	e.err = nil
 	e.work, e.memory, e.longest = e.code.cfg.WorkMax, int(e.code.cfg.MemoryMax), 0
 }
@@ -127,8 +124,8 @@ func (e *eval) begin() {
 // that is a part and needs no more.
 func (e *eval) judgeLoaded() outcome {
 	e.loaded = true
-	e.begin()
-	return e.code.whole(e)
+	e.refill()
+	return e.code.stages[0].part(e)
 }
 
 // release lets go of what is borrowed.

@@ -30,7 +30,6 @@ import (
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/builtin"
 	"github.com/expr-lang/expr/checker"
-	exprcompiler "github.com/expr-lang/expr/compiler"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
 
@@ -41,19 +40,19 @@ import (
 
 // version is part of every key. Raise it when the same text starts to mean something else; a new release of expr is a
 // reason to look whether it does.
-const version = "expr/1"
+const version = "expr/2"
 
 // compiler compiles EXPR expressions. It has no state but what it shares with its programs.
 type compiler struct {
 	cfg         Config
-	stage       *stage
+	shared      *shared
 	machineOnly bool // see compilation
 }
 
-// stage is what all compilations share.
-type stage struct{ builtins map[string]*builtin.Function }
+// shared is what all compilations share.
+type shared struct{ builtins map[string]*builtin.Function }
 
-func newStage() *stage { return &stage{builtins: newBuiltins()} }
+func newShared() *shared { return &shared{builtins: newBuiltins()} }
 
 func (*compiler) Start(context.Context, plugin.Host) error { return nil }
 func (*compiler) Stop(context.Context) error               { return nil }
@@ -78,11 +77,13 @@ func (c *compiler) Compile(ctx context.Context, e filter.Expression) (filter.Pro
 		return nil, err
 	}
 	p := &program{needs: needsOf(c.cfg, found), warnings: found.warnings}
-	p.key = keyOf(c.cfg, tree.Node)
+	p.key, p.index = keyOf(c.cfg, tree.Node), indexOf(tree.Node)
+	p.about = describe(tree.Node, p.index)
 	p.code, err = c.compile(tree.Node, found)
 	if err != nil {
 		return nil, err
 	}
+	p.about.Engine = engineOf(p.code)
 	p.evals.New = func() any { return newEval(p.code) }
 	return inColumns(p, found), nil
 }
@@ -109,21 +110,12 @@ func (c *compiler) read(source file.Source) (*parser.Tree, *check, error) {
 
 // compile makes code of a checked tree, which it changes.
 func (c *compiler) compile(root ast.Node, found *check) (*code, error) {
-	w := &compilation{layout: newLayout(found.properties), builtins: c.stage.builtins, known: map[string]int{}, env: map[string]any{}, machineOnly: c.machineOnly}
-	p := w.rewrite(root)
-	out := &code{cfg: c.cfg, layout: w.layout, whole: p.part}
-	if p.part == nil {
-		tree := &parser.Tree{Node: p.node, Source: file.NewSource("")}
-		conf := w.newProgramConf()
-		if _, err := checker.Check(tree, conf); err != nil {
-			return nil, explain(tree.Source, err)
-		}
-		program, err := exprcompiler.Compile(tree, conf)
-		if err != nil {
-			return nil, explain(tree.Source, err)
-		}
-		out.program = program
+	w := &compilation{layout: newLayout(found.properties), builtins: c.shared.builtins, known: map[string]int{}, env: map[string]any{}, machineOnly: c.machineOnly}
+	stages, err := w.stages(root)
+	if err != nil {
+		return nil, err
 	}
+	out := &code{cfg: c.cfg, layout: w.layout, stages: stages}
 	out.ops, out.chains = w.ops, w.chains
 	for _, text := range w.paths {
 		path, err := parseJSONPath(text)
@@ -161,12 +153,16 @@ type program struct {
 	needs    filter.Needs
 	warnings []string
 	code     *code
+	index    *filter.TagCodes
+	about    filter.Description
 	evals    sync.Pool // of *eval
 }
 
 var (
 	_ filter.Compiler = (*compiler)(nil)
 	_ filter.Program  = (*program)(nil)
+
+	_ filter.IndexMatcher = (*program)(nil)
 )
 
 func (p *program) Key() filter.Key     { return p.key }

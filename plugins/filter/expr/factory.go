@@ -36,5 +36,5 @@ func (Factory) NewCompiler(_ plugin.Settings, cfg any) (filter.Compiler, error) 
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("expr filter: %w", err)
 	}
-	return &compiler{cfg: *c, stage: newStage()}, nil
+	return &compiler{cfg: *c, shared: newShared()}, nil
 }

@@ -356,13 +356,18 @@ func (c *compilation) short(n *ast.BinaryNode, operator string) part {
 
 // connective rewrites a chain of one connective. Neighbours that are parts become one.
 func (c *compilation) connective(n *ast.BinaryNode, operator string) piece {
+	return c.chained(n, flatten(nil, n, operator), operator)
+}
+
+// chained rewrites the operands of a connective at n.
+func (c *compilation) chained(n ast.Node, operands []ast.Node, operator string) piece {
 	join := andPart
 	if operator == "or" {
 		join = orPart
 	}
 	var pieces []piece
 	null := false
-	for _, operand := range flatten(nil, n, operator) {
+	for _, operand := range operands {
 		p := c.rewrite(operand)
 		null = null || p.null
 		if last := len(pieces) - 1; last >= 0 && p.part != nil && pieces[last].part != nil {
