@@ -53,7 +53,7 @@ func (k ValueKind) String() string { return valueKindNames[k] }
 type Function interface {
 	FailurePolicy
 	Explainer
-	// Name is what expressions call it.
+	// Name is what expressions call it; of a whole filter with the filter's name in parentheses.
 	Name() string
 	// Key identifies what it computes, like that of a Program.
 	Key() Key

@@ -51,8 +51,8 @@ type Description struct {
 	Reads []string `json:"reads,omitempty"`
 	// Index says what the queue's index alone rules out; empty for nothing.
 	Index string `json:"index,omitempty"`
-	// Parts are the steps in which a message that was read is judged, at least one. A later step is for messages only
-	// that have passed those before it.
+	// Parts are the steps in which a message that was read is judged, none when the index decides. A later step is for
+	// messages only that have passed those before it.
 	Parts []Part `json:"parts,omitempty"`
 	// Hints are notes that aren't worth a warning. They begin, like warnings, with "at character N: " if they have a place.
 	Hints []string `json:"hints,omitempty"`

@@ -44,7 +44,7 @@ func (compiler) Compile(_ context.Context, e filter.Expression) (filter.Program,
 	if err != nil {
 		return nil, err
 	}
-	return &program{key: keyOf(tags), set: newSet(tags.All, tags.Codes), warnings: warn(tags)}, nil
+	return &program{key: keyOf(tags), set: newSet(tags.All, tags.Codes), warnings: warn(tags), about: describe(tags)}, nil
 }
 
 // program is a compiled subscription.
@@ -52,6 +52,7 @@ type program struct {
 	key      filter.Key
 	set      set
 	warnings []string
+	about    filter.Description
 }
 
 var (

@@ -65,7 +65,7 @@ func parseWhole(text string, settings map[string]string) (reference, map[string]
 	return ref, settings, nil
 }
 
-func (w *whole) Name() string                  { return "filter" }
+func (w *whole) Name() string                  { return "filter('" + w.module.name + "')" }
 func (w *whole) Arguments() []filter.ValueKind { return nil }
 func (w *whole) Strict() bool                  { return true }
 func (w *whole) Result() filter.ValueKind      { return filter.BooleanValue }

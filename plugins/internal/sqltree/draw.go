@@ -140,6 +140,10 @@ func (n Number) written() string {
 }
 
 func (c *Call) written() string {
+	name := "wasm." + c.Function.Name()
+	if strings.HasSuffix(name, ")") { // of a whole module, which it tells
+		return name
+	}
 	var args []string
 	for i := range c.Args {
 		switch a := &c.Args[i]; {
@@ -157,7 +161,7 @@ func (c *Call) written() string {
 			args = append(args, strconv.FormatInt(a.Number, 10))
 		}
 	}
-	return "wasm." + c.Function.Name() + "(" + strings.Join(args, ", ") + ")"
+	return name + "(" + strings.Join(args, ", ") + ")"
 }
 
 func (v *Value) written(kind filter.Kind) string {
