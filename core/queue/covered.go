@@ -19,6 +19,7 @@ func (s *scan) covered(ctx context.Context) (n int, full bool) {
 	at, found := s.cursor.Find(from, s.high, coverBlocks)
 	s.blocks += int(at/verdict.BlockEntries-from/verdict.BlockEntries) + 1
 	s.jumped += int(at - from)
+	s.spared += int(at - from)
 	s.p.verdicts.Jumped.Add(int64(at - from))
 	s.next = at
 	switch found {
@@ -58,6 +59,7 @@ func (s *scan) lendCovered() (n int, full bool) {
 	}
 	s.next += message.Offset(used)
 	s.jumped += used
+	s.spared += used - before(s.places, used)
 	return n, full
 }
 

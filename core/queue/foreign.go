@@ -129,17 +129,46 @@ func (d *round) judgeForeign(p *Pulls, v *runVerdicts, began time.Time) (judged 
 			for i := at; i < n; i++ {
 				filter.SetBit(v.open, i)
 			}
-			return at
+			n = at
+			break
 		}
-		b.TagsCodes, b.Records = append(b.TagsCodes[:0], d.codes[at:to]...), append(b.Records[:0], d.records[at:to]...)
-		d.verdicts.Reset(to - at)
+		d.wantedOf(v.lp.prog, at, to)
+		if b.Len() == 0 {
+			continue
+		}
+		d.verdicts.Reset(b.Len())
 		err := v.lp.prog.Match(d.hasty, b, &d.verdicts)
 		if err != nil { // whatever it has said before
-			d.verdicts.Reset(to - at)
-			fillBits(d.verdicts.Undecided, to-at)
+			d.verdicts.Reset(b.Len())
+			fillBits(d.verdicts.Undecided, b.Len())
 		}
-		copy(v.yes[at/64:], d.verdicts.True)
-		copy(v.open[at/64:], d.verdicts.Undecided)
+		v.said.count(&d.verdicts, b.Len())
+		for j, i := range d.places {
+			if filter.HasBit(d.verdicts.True, j) {
+				filter.SetBit(v.yes, i)
+			}
+			if filter.HasBit(d.verdicts.Undecided, j) {
+				filter.SetBit(v.open, i)
+			}
+		}
 	}
+	v.said.judged -= v.said.undecided // they are left to the pull, which knows whether they can be judged
+	v.said.undecided = 0
 	return n
+}
+
+// wantedOf fills the batch with those of the run's messages at to to-1 that the index doesn't rule out.
+func (d *round) wantedOf(prog *program, at, to int) {
+	b := &d.batch
+	b.TagsCodes, b.Records, d.places = b.TagsCodes[:0], b.Records[:0], d.places[:0]
+	d.keep = growBits(d.keep, (to-at+63)/64)
+	fillBits(d.keep, to-at)
+	if prog.index != nil {
+		prog.index.MatchIndex(d.codes[at:to], d.keep)
+	}
+	for i := at; i < to; i++ {
+		if filter.HasBit(d.keep, i-at) {
+			b.TagsCodes, b.Records, d.places = append(b.TagsCodes, d.codes[i]), append(b.Records, d.records[i]), append(d.places, i)
+		}
+	}
 }

@@ -172,6 +172,7 @@ func (p *Pulls) answerHeld(h *holder) {
 // Start begins to sweep and to answer pulls that were woken in numbers.
 func (p *Pulls) Start() {
 	p.loop.every(p.set.Clock, sweepInterval, p.Sweep)
+	p.loop.every(p.set.Clock, figuresInterval, p.SweepFigures)
 	p.loop.run(p.wake)
 	p.startForeign()
 	if p.set.Verdicts != nil {

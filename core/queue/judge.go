@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/message"
@@ -135,13 +136,15 @@ func (s *scan) judge(ctx context.Context) (used int, stop bool) {
 	for len(entries) > 0 {
 		n, missing := s.fetch(entries, offsets)
 		s.verdicts.Reset(n)
-		if err := s.prog.Match(ctx, &s.batch, &s.verdicts); err != nil {
+		if err := s.match(ctx); err != nil {
 			s.fault = err
 			return offsets[0], true
 		}
 		if used, stop = s.verdict(entries[:n], offsets[:n]); stop {
+			s.tally.count(&s.verdicts, before(offsets[:n], used))
 			return used, true
 		}
+		s.tally.count(&s.verdicts, n)
 		if n == len(entries) {
 			break
 		}
@@ -152,6 +155,21 @@ func (s *scan) judge(ctx context.Context) (used int, stop bool) {
 		entries, offsets = entries[n+1:], offsets[n+1:]
 	}
 	return 0, false
+}
+
+// match asks the program about the batch.
+func (s *scan) match(ctx context.Context) error {
+	began := s.p.set.Clock.Now()
+	err := s.prog.Match(ctx, &s.batch, &s.verdicts)
+	s.tally.time += s.p.set.Clock.Now().Sub(began)
+	s.tally.stopped = s.tally.stopped || err != nil
+	return err
+}
+
+// before counts the offsets below end, which ascend.
+func before(offsets []int, end int) int {
+	n, _ := slices.BinarySearch(offsets, end)
+	return n
 }
 
 func (s *scan) verdict(entries []message.Entry, offsets []int) (used int, stop bool) {
@@ -168,7 +186,7 @@ func (s *scan) verdict(entries []message.Entry, offsets []int) (used int, stop b
 					return used, true
 				}
 			case filter.Hold:
-				s.fault = s.undecided()
+				s.fault, s.tally.stopped = s.undecided(), true
 				return offsets[j], true
 			}
 		}

@@ -200,13 +200,14 @@ func (s *scan) judgePart(ctx context.Context, at int) bool {
 		}
 		s.verdicts.Reset(n)
 		if n > 0 {
-			if err := s.prog.Match(ctx, b, &s.verdicts); err != nil {
+			if err := s.match(ctx); err != nil {
 				s.halt(places[0], at, err)
 				r.judged = places[0]
 				return false
 			}
 		}
 		s.p.verdicts.JudgedPulling.Add(int64(n))
+		s.tally.count(&s.verdicts, n)
 		for j, i := range places[:n] {
 			switch {
 			case filter.HasBit(s.verdicts.True, j):
@@ -259,7 +260,9 @@ func (s *scan) pickRun(at int) (full bool) {
 		used = place
 	} else if !full {
 		s.fault = r.fault
+		s.tally.stopped = s.tally.stopped || errors.Is(r.fault, errUndecided)
 	}
+	s.tally.byIndex += int64(used - onesBelow(r.keep, at+used) + onesBelow(r.keep, at))
 	s.countRuledOut(r.out, at, at+used)
 	s.next += message.Offset(used)
 	return full

@@ -38,6 +38,7 @@ type liveProgram struct {
 	prog    *program // counted in
 	columns filter.ColumnMatcher
 	seen    atomic.Int64
+	totals  judgedTotals // of the messages that it has judged as they arrived
 
 	// Of the one that judges arrivals:
 	cost  float64   // ns for a message, smoothed; 0 when not known

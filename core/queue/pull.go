@@ -45,6 +45,7 @@ type Pulls struct {
 	round round
 
 	verdicts VerdictCounters
+	figures  figureTable
 }
 
 // NewPulls returns a Pulls that answers at once. Start makes it look after held pulls.
@@ -52,6 +53,7 @@ func NewPulls(set PullSettings) *Pulls {
 	p := &Pulls{set: set}
 	p.scans.New = func() any { return newScan() }
 	p.wait.init(set.Config.HeldPullsMax)
+	p.figures.init(set.Config.CountersMax)
 	p.round.budget.share = set.Config.Verdicts.DispatchShare
 	p.round.hasty = filter.WithHaste(context.Background())
 	return p

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"math/bits"
 	"slices"
 	"sync"
 	"time"
@@ -52,6 +53,9 @@ type runVerdicts struct {
 	yes   []uint64 // it accepts
 	open  []uint64 // it can't tell
 	known bool     // it has been asked
+
+	said  judgings
+	timed int // messages for which said has the time
 }
 
 // maybe says whether the program accepts message i of the run or one behind it, or can't tell.
@@ -149,9 +153,25 @@ func (d *round) judgeAll(p *Pulls, topic *liveTopic) {
 			} else {
 				d.judge(v)
 			}
-			v.lp.measured(n, p.set.Clock.Now().Sub(began))
+			v.measured(n, p.set.Clock.Now().Sub(began))
+			v.timed = len(d.run)
 		}
 	}
+	t := p.live.of(d.run[0].Queue.Topic)
+	for i := range d.judged {
+		v := &d.judged[i]
+		if lp := t.find(v.lp.prog.key); lp != nil && !v.known && v.timed > 0 {
+			v.said.time = v.said.time * time.Duration(len(d.run)) / time.Duration(v.timed)
+			lp.totals.add(&v.said)
+		}
+	}
+}
+
+// measured notes what the program took for n messages.
+func (v *runVerdicts) measured(n int, took time.Duration) {
+	v.lp.measured(n, took)
+	v.timed += n
+	v.said.time += took
 }
 
 // knows says what is known for a program of the messages of the run from number first on: judged, and whether it may
@@ -223,6 +243,7 @@ func (d *round) ask(lp *liveProgram, at []int, n int) *runVerdicts {
 	}
 	v := &d.judged[len(d.judged)-1]
 	v.lp, v.at, v.cover, v.known = lp, at, nil, false
+	v.said, v.timed = judgings{}, 0
 	v.yes, v.open = growBits(v.yes, (n+63)/64), growBits(v.open, (n+63)/64)
 	return v
 }
@@ -252,11 +273,13 @@ func (d *round) judgeColumns(p *Pulls, topic *liveTopic) {
 			if v.at == nil || v.known {
 				continue
 			}
-			word := v.lp.columns.MatchColumns(topic.columns, v.at, d.wanted(v.lp.prog, w, n))
+			want := d.wanted(v.lp.prog, w, n)
+			word := v.lp.columns.MatchColumns(topic.columns, v.at, want)
 			v.yes[w], v.open[w] = word.True, word.Undecided
+			v.said.word(&word, bits.OnesCount64(want))
 			if measure {
 				after := p.set.Clock.Now()
-				v.lp.measured(n, after.Sub(now))
+				v.measured(n, after.Sub(now))
 				now = after
 			}
 		}
@@ -301,8 +324,10 @@ func (d *round) judge(v *runVerdicts) {
 	d.verdicts.Reset(b.Len())
 	if err := prog.Match(context.Background(), b, &d.verdicts); err != nil {
 		copy(v.open, d.keep)
+		v.said.judged, v.said.undecided = int64(len(d.places)), int64(len(d.places))
 		return
 	}
+	v.said.count(&d.verdicts, len(d.places))
 	if len(d.places) == n { // usual: places are the same
 		copy(v.yes, d.verdicts.True)
 		copy(v.open, d.verdicts.Undecided)

@@ -41,18 +41,21 @@ type scan struct {
 	fault    error
 
 	cursor verdict.Cursor // over what the program has said already; closed when that isn't kept
-	jumped int            // entries passed by it
+	jumped int            // entries passed by it, and
+	spared int            // those among them that were never looked at
 	blocks int            // of the cover, looked at
 	part   judgedRun
 
 	units    unitReader
 	codes    [scanBlock]int64
 	keep     [scanBlock / 64]uint64
+	final    bool // what keep has left of the block matches
 	out      [scanBlock / 64]uint64 // ruled out by the prefilter, when any is
 	picked   []message.Entry
 	places   []int // of the picked, within the block
 	judged   []message.Entry
 	offsets  []int // of the judged, within the block
+	tally    tally
 	scratch  transport.Records
 	batch    filter.Batch
 	verdicts filter.Verdicts
@@ -70,7 +73,7 @@ func (s *scan) begin(p *Pulls, r *transport.Pull, c chooser, low, high message.O
 	s.oldest = p.set.Log.Begin()
 	s.countMax = min(max(1, int(r.MaxNum)), p.set.Config.PullMessagesMax)
 	s.sizeMax, s.count, s.size, s.gone, s.fault = 0, 0, 0, false, nil
-	s.jumped, s.blocks, s.part.max = 0, 0, judgeBlock
+	s.jumped, s.spared, s.blocks, s.part.max, s.tally = 0, 0, 0, judgeBlock, tally{}
 	if p.set.Verdicts != nil && prog.keepable() {
 		s.cursor.Begin(p.set.Verdicts.Cover(s.queue, prog.key))
 		p.live.touch(r.Topic, prog, p.set.Clock.Now())
@@ -79,6 +82,9 @@ func (s *scan) begin(p *Pulls, r *transport.Pull, c chooser, low, high message.O
 
 // end lets go of what belongs to the pull.
 func (s *scan) end() {
+	if s.prog != nil {
+		s.p.figures.add(s)
+	}
 	s.scratch.Release()
 	s.cursor.Begin(nil)
 	clear(s.batch.Records[:cap(s.batch.Records)])
@@ -187,6 +193,9 @@ func (s *scan) block(ctx context.Context, want int) (n int, full bool) {
 		used = place // the next pull begins with the record that couldn't be had
 	}
 	s.countRuledOut(s.out[:], 0, used)
+	if s.prog != nil {
+		s.tally.byIndex += s.ruledOut(used)
+	}
 	s.next += message.Offset(used)
 	return n, full
 }
@@ -198,10 +207,18 @@ func (s *scan) choose(ctx context.Context, raw []byte) int {
 	}
 	n := s.decode(raw)
 	raw = raw[:n*message.EntrySize]
-	if s.matchIndex(n) {
+	if s.final = s.matchIndex(n); s.final {
 		return s.pickKept(raw)
 	}
 	return s.judgeKept(ctx, raw)
+}
+
+// ruledOut counts those of the block's first used entries that the index has ruled out.
+func (s *scan) ruledOut(used int) int64 {
+	if s.final { // what wasn't picked was; counting bits would cost a tenth of a scan by tag
+		return int64(used - len(s.picked))
+	}
+	return int64(used - onesBelow(s.keep[:], used))
 }
 
 // pickAll picks every entry until the answer is full, and returns how many it has dealt with.

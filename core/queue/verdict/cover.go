@@ -22,7 +22,7 @@ type Cover struct {
 
 	mu     sync.Mutex // guards all below; the map's keys are numbers of blocks
 	blocks map[int64]*block
-	onDisk map[int64]struct{} // changed under files too
+	onDisk map[int64]int32 // how many of the block's words are decided, 0 when not known; changed under files too
 	tail   tail
 }
 
@@ -40,7 +40,7 @@ type tail struct {
 }
 
 func newCover(cs *Covers, id coverID) *Cover {
-	return &Cover{covers: cs, id: id, blocks: map[int64]*block{}, onDisk: map[int64]struct{}{}}
+	return &Cover{covers: cs, id: id, blocks: map[int64]*block{}, onDisk: map[int64]int32{}}
 }
 
 // Alive says whether the cover still counts. It ends, for good, before the queue that it is about is removed: entries

@@ -75,10 +75,10 @@ func (c *Cover) write(b *block) {
 	cs.stats.written.Add(1)
 	if !stored {
 		cs.files.Add(1)
-		c.mu.Lock()
-		c.onDisk[b.number] = struct{}{}
-		c.mu.Unlock()
 	}
+	c.mu.Lock()
+	c.onDisk[b.number] = int32(b.decidedCount())
+	c.mu.Unlock()
 }
 
 func (c *Cover) writeFile(number int64, data []byte) error {

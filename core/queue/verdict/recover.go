@@ -79,7 +79,7 @@ func (c *Cover) recover(low, high message.Offset) error {
 	for _, info := range list {
 		number, ok := parseName(info.Name)
 		if ok && !info.IsDir && c.within(number, low, high) {
-			c.onDisk[number] = struct{}{}
+			c.onDisk[number] = 0
 			c.covers.files.Add(1)
 			continue
 		}
