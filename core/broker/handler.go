@@ -88,6 +88,6 @@ func (h *handler) giveUpHost() { h.hostOnce.Do(func() { close(h.hostDone) }) }
 func (h *handler) roles() transport.Handlers {
 	return transport.Handlers{
 		Sender: h, Returner: h, Trans: h, Puller: h, Offsets: h, Groups: h, Locker: h, Querier: h,
-		Topics: h, GroupAd: h, Clients: h, Stats: h, Broker: h, Modules: h, Sessions: h,
+		Topics: h, GroupAd: h, Clients: h, Stats: h, Broker: h, Modules: h, Filters: h, Sessions: h,
 	}
 }

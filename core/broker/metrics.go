@@ -18,7 +18,8 @@ import (
 // metrics are the broker's, under the names and labels of RocketMQ 5, so that its dashboards work. They are read from the
 // counters that are there anyway when somebody collects.
 type metrics struct {
-	h *handler
+	h       *handler
+	filters filterMetrics
 
 	permission, topics, groups                              metric.Int64ObservableGauge
 	producers, consumers                                    metric.Int64ObservableGauge
@@ -57,16 +58,8 @@ func (b *Broker) startTelemetry(ctx context.Context) error {
 func newMetrics(h *handler, p metric.MeterProvider) error {
 	m := &metrics{h: h}
 	meter := p.Meter("github.com/weirmq/weir/core/broker")
-	var all []metric.Observable
-	var errs []error
-	gauge := func(to *metric.Int64ObservableGauge, name, unit, what string) {
-		g, err := meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(what))
-		*to, all, errs = g, append(all, g), append(errs, err)
-	}
-	counter := func(to *metric.Int64ObservableCounter, name, unit, what string) {
-		c, err := meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(what))
-		*to, all, errs = c, append(all, c), append(errs, err)
-	}
+	k := &instrumentMaker{meter: meter}
+	gauge, counter := k.gauge, k.counter
 	gauge(&m.permission, "rocketmq_broker_permission", "", "what the broker allows: 4 read, 2 write, 6 both")
 	gauge(&m.topics, "rocketmq_topic_number", "", "topics")
 	gauge(&m.groups, "rocketmq_consumer_group_number", "", "subscription groups")
@@ -92,10 +85,11 @@ func newMetrics(h *handler, p metric.MeterProvider) error {
 	counter(&m.mandatoryRefused, "weir_filter_mandatory_refused_total", "", "pulls refused because a mandatory filter couldn't be asked")
 	counter(&m.countersDropped, "weir_counters_dropped_total", "", "counts of topics and groups above queues.counters_max")
 	counter(&m.heldRefusals, "weir_pulls_held_refused_total", "", "pulls answered at once because queues.held_pulls_max were waiting")
-	if err := errors.Join(errs...); err != nil {
+	m.filters.make(k)
+	if err := errors.Join(k.errs...); err != nil {
 		return fmt.Errorf("make the broker's metrics: %w", err)
 	}
-	if _, err := meter.RegisterCallback(m.observe, all...); err != nil {
+	if _, err := meter.RegisterCallback(m.observe, k.all...); err != nil {
 		return fmt.Errorf("make the broker's metrics: %w", err)
 	}
 	return nil
@@ -105,6 +99,7 @@ func (m *metrics) observe(_ context.Context, o metric.Observer) error {
 	m.observeBroker(o)
 	m.observeTraffic(o)
 	m.observeClients(o)
+	m.filters.observe(m.h, o)
 	m.h.progress.EachLag(func(l queue.Lag) {
 		with := metric.WithAttributeSet(groupLabels(l.Topic, l.Group))
 		o.ObserveInt64(m.lag, l.Messages, with)

@@ -105,6 +105,8 @@ type ModuleInfo struct {
 // ModuleFigures count what a version of a module has done since it was loaded.
 type ModuleFigures struct {
 	Calls, Records, Fuel, Failures, Poison, Opens int64
+	// Time is what the calls took.
+	Time time.Duration
 }
 
 // ShadowFigures count how a version in shadow mode has judged beside the current one.

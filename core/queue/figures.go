@@ -10,31 +10,6 @@ import (
 	"github.com/weirmq/weir/core/filter"
 )
 
-// FilterFigures are what the filter of a group has done with the messages of a topic. All count from when the group was first
-// seen to filter the topic, and end when it has stopped.
-type FilterFigures struct {
-	// Scanned entries were passed by pulls, and Matched of them were delivered. Of the others, ByIndex were ruled out by the
-	// queue's index alone, and ByCover by verdicts that had been kept; those were never looked at.
-	Scanned, Matched, ByIndex, ByCover int64
-	// JudgedPulling were judged by the program at pulls, and JudgedArriving when they arrived; the latter once for all groups
-	// that have the same filter. A message whose verdict isn't kept is judged at each pull that comes to it.
-	JudgedPulling, JudgedArriving int64
-	// Of the judged, Unknown and Raised had these outcomes, and Undecided had none, because the program failed.
-	Unknown, Raised, Undecided int64
-	// Errors counts pulls that were stopped by the filter: it failed, or messages wait for a verdict.
-	Errors int64
-	// Time is what judging took.
-	Time time.Duration
-}
-
-// PerMessage is what judging a message takes.
-func (f *FilterFigures) PerMessage() time.Duration {
-	if n := f.JudgedPulling + f.JudgedArriving; n > 0 {
-		return f.Time / time.Duration(n)
-	}
-	return 0
-}
-
 // judgings counts what a program said of messages. The zero value is ready; it isn't safe for concurrent use.
 type judgings struct {
 	judged, unknown, raised, undecided int64

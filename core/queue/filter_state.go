@@ -8,46 +8,27 @@ import (
 	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/queue/verdict"
+	"github.com/weirmq/weir/core/transport"
 )
 
-// FilterState is a group's filter of a topic and what it has done.
-type FilterState struct {
-	Topic, Group string
-	// Expression is what the group's members subscribe. It is zero when each pull brings its own along.
-	Expression filter.Expression
-	// Live says that the group has members.
-	Live bool
-	// Engine is what evaluates the expression, Key identifies what it computes, and Pure says that verdicts are kept. They are
-	// zero without a program of the group's own.
-	Engine string
-	Key    filter.Key
-	Kept   bool
-	// Fault says why pulls are refused, or why messages wait; empty when they don't.
-	Fault string
-	FilterFigures
-	// Covered entries of the topic's queues, of Entries, have a verdict that is kept.
-	Covered, Entries int64
-}
-
-// EachFigures calls f for the figures of all groups and topics, in no order, without what is dear to find out: Covered
-// and Entries are there, Expression, Engine and Fault aren't.
-func (p *Pulls) EachFigures(f func(FilterState)) {
+// EachFigures calls f for the figures of all groups and topics, in no order, without Expression, Live, Engine and Fault.
+func (p *Pulls) EachFigures(f func(*transport.Filter)) {
 	reads := verdict.Reads(coverReads)
 	p.figures.each(func(k filterKey, of *figures) {
-		x := FilterState{Topic: k.topic, Group: k.group, FilterFigures: of.snapshot()}
+		x := transport.Filter{Topic: k.topic, Group: k.group, FilterFigures: of.snapshot()}
 		if prog := p.programOf(k); prog != nil {
 			p.describe(&x, prog, &reads)
 			prog.release()
 		}
-		f(x)
+		f(&x)
 	})
 }
 
 // coverReads is how many files of covers are looked at for one list of figures. What is read is remembered.
 const coverReads = 256
 
-func (f *figures) snapshot() FilterFigures {
-	return FilterFigures{
+func (f *figures) snapshot() transport.FilterFigures {
+	return transport.FilterFigures{
 		Scanned: f.scanned.Load(), Matched: f.matched.Load(), ByIndex: f.byIndex.Load(), ByCover: f.byCover.Load(), Errors: f.errors.Load(),
 		JudgedPulling: f.judged.judged.Load(), Unknown: f.judged.unknown.Load(), Raised: f.judged.raised.Load(), Undecided: f.judged.undecided.Load(),
 		Time: time.Duration(f.judged.time.Load()),
@@ -81,7 +62,7 @@ func (p *Pulls) subscribed(k filterKey) bool {
 }
 
 // describe adds what is known of a program that judges a topic.
-func (p *Pulls) describe(x *FilterState, prog *program, reads *verdict.Reads) {
+func (p *Pulls) describe(x *transport.Filter, prog *program, reads *verdict.Reads) {
 	x.Key, x.Kept = prog.key, prog.keepable() && p.set.Verdicts != nil
 	if lp := p.live.of(x.Topic).find(prog.key); lp != nil {
 		x.JudgedArriving = lp.totals.judged.Load()
@@ -107,11 +88,11 @@ func (p *Pulls) describe(x *FilterState, prog *program, reads *verdict.Reads) {
 }
 
 // FilterStates lists the filters of all groups, or of one, by group and topic. Subscriptions to everything are none.
-func (p *Pulls) FilterStates(group string) (list []FilterState) {
+func (p *Pulls) FilterStates(group string) (list []transport.Filter) {
 	reads := verdict.Reads(coverReads)
 	seen := map[filterKey]bool{}
 	add := func(k filterKey, e filter.Expression, prog *program, fault error, live bool) {
-		x := FilterState{Topic: k.topic, Group: k.group, Expression: e, Live: live}
+		x := transport.Filter{Topic: k.topic, Group: k.group, Expression: e, Live: live}
 		if of := p.figures.find(k); of != nil {
 			x.FilterFigures = of.snapshot()
 		}
@@ -146,7 +127,7 @@ func (p *Pulls) FilterStates(group string) (list []FilterState) {
 			add(k, filter.Expression{}, nil, nil, p.subscribed(k))
 		}
 	})
-	slices.SortFunc(list, func(a, b FilterState) int {
+	slices.SortFunc(list, func(a, b transport.Filter) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Topic, b.Topic))
 	})
 	return list

@@ -84,6 +84,7 @@ type Handlers struct {
 	Stats    StatsAdmin
 	Broker   BrokerAdmin
 	Modules  ModuleAdmin
+	Filters  FilterAdmin
 	Router   Router
 	Registry Registry
 	KV       KVStore

@@ -31,6 +31,8 @@ func ownCodeName(code int32) string {
 		return "WEIR_REMOVE_MODULE"
 	case CodeReloadModules:
 		return "WEIR_RELOAD_MODULES"
+	case CodeListFilters:
+		return "WEIR_LIST_FILTERS"
 	}
 	return ""
 }

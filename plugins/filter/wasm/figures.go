@@ -12,6 +12,7 @@ import (
 // figures count what a module has done since it was loaded, for operators who ask; the reporter's counters go to the metrics.
 type figures struct {
 	calls, records, fuel, failures, poison, opens atomic.Int64
+	nanos                                         atomic.Int64
 	instances                                     atomic.Int64 // that there are now
 
 	compared, onlyCurrent, onlyShadow, shadowFailed atomic.Int64 // of a shadow
@@ -19,7 +20,7 @@ type figures struct {
 
 func (f *figures) info() filter.ModuleFigures {
 	return filter.ModuleFigures{Calls: f.calls.Load(), Records: f.records.Load(), Fuel: f.fuel.Load(), Failures: f.failures.Load(),
-		Poison: f.poison.Load(), Opens: f.opens.Load()}
+		Poison: f.poison.Load(), Opens: f.opens.Load(), Time: time.Duration(f.nanos.Load())}
 }
 
 func (f *figures) shadow() filter.ShadowFigures {
@@ -27,10 +28,11 @@ func (f *figures) shadow() filter.ShadowFigures {
 		Failed: f.shadowFailed.Load()}
 }
 
-// countCall counts a call that an instance has made.
-func (p *program) countCall(in *instance, n int) {
+// countCall counts a call that an instance has made, and that began at a time.
+func (p *program) countCall(in *instance, n int, began time.Time) {
 	f := &p.module.figures
 	f.calls.Add(1)
+	f.nanos.Add(int64(p.clock.Now().Sub(began)))
 	f.records.Add(int64(n))
 	f.fuel.Add(in.used())
 	p.report.called(in, n)

@@ -156,8 +156,9 @@ func (f *function) invoke(c *filter.Call, order []int, r *filter.Values, fresh b
 	if err != nil {
 		return 0, err
 	}
+	began := f.clock.Now()
 	n, err := in.invoke(f, c, order, r)
-	f.countCall(in, n)
+	f.countCall(in, n, began)
 	f.give(in, err == nil)
 	return n, err
 }

@@ -274,8 +274,9 @@ func (p *program) judge(b *filter.Batch, s *scratch, order []int, v *filter.Verd
 	if err != nil {
 		return 0, err
 	}
+	began := p.clock.Now()
 	n, err := in.judge(b, s, order, v)
-	p.countCall(in, n)
+	p.countCall(in, n, began)
 	p.give(in, err == nil)
 	return n, err
 }

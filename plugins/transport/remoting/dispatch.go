@@ -34,6 +34,7 @@ func newRoutes(h *transport.Handlers) map[int32]route {
 	addClientRoutes(h, add)
 	addAdminRoutes(h, add)
 	addModuleRoutes(h, add)
+	addFilterRoutes(h, add)
 	addNameServerRoutes(h, add)
 	return routes
 }
