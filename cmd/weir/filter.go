@@ -22,7 +22,7 @@ import (
 )
 
 func (a *app) filterCommand() *cobra.Command {
-	c := group("filter", "try filter expressions", a.filterExplainCommand(), a.filterTestCommand())
+	c := group("filter", "try filter expressions, and see what filters do", a.filterExplainCommand(), a.filterTestCommand(), a.filterListCommand())
 	return a.clientCommand(c)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -27,16 +28,34 @@ type explained struct {
 	Pure     bool   `json:"pure"`
 	RocketMQ *bool  `json:"rocketmq,omitempty"`
 	filter.Description
-	Properties []string  `json:"properties"`
-	Body       bool      `json:"body"`
-	Warnings   []string  `json:"warnings"`
-	Costs      []costOf  `json:"costs"`
-	Stages     []stageOf `json:"stages"`
+	Modules    []moduleRan `json:"modules,omitempty"`
+	Properties []string    `json:"properties"`
+	Body       bool        `json:"body"`
+	Warnings   []string    `json:"warnings"`
+	Costs      []costOf    `json:"costs"`
+	// Reached is the share of the tool's messages that went on to the second part of judging; it decides on the costs.
+	Reached *float64  `json:"reached,omitempty"`
+	Stages  []stageOf `json:"stages"`
 }
 
 type costOf struct {
 	Engine string  `json:"engine"`
 	Nanos  float64 `json:"ns_per_message"`
+}
+
+// moduleRan is a module that an expression runs.
+type moduleRan struct {
+	Name   string `json:"name"`
+	Number int    `json:"number,omitempty"`
+	SHA256 string `json:"sha256"`
+}
+
+// Label is the name with the version of a pushed module.
+func (m moduleRan) Label() string {
+	if m.Number == 0 {
+		return m.Name
+	}
+	return m.Name + "@" + strconv.Itoa(m.Number)
 }
 
 type stageOf struct {
@@ -82,9 +101,32 @@ func (a *app) explainFilter(ctx context.Context, f *filterFlags, text string) (*
 	if d, ok := p.Program.(filter.Describer); ok {
 		e.Description = d.Describe()
 	}
+	if m, ok := p.Program.(filter.Modular); ok {
+		for _, ref := range m.ModuleRefs() {
+			e.Modules = append(e.Modules, moduleRan{ref.Name, ref.Number, ref.SHA256})
+		}
+	}
 	b := sampleBatch(p.Program)
 	e.stages(needs, indexDecides(p.Program, b))
+	if cheap, ok := p.Program.(filter.Prefilter); ok && len(e.Parts) > 1 {
+		reached := reachedBy(cheap, b)
+		e.Reached = &reached
+	}
 	return e, a.costs(ctx, f, text, e, p, b)
+}
+
+// reachedBy returns the share of messages that the first part of judging lets through.
+func reachedBy(p filter.Prefilter, b *filter.Batch) float64 {
+	var keep [sampleMessages / 64]uint64
+	for i := range keep {
+		keep[i] = ^uint64(0)
+	}
+	p.MatchCheap(b, keep[:])
+	n := 0
+	for _, word := range keep {
+		n += bits.OnesCount64(word)
+	}
+	return float64(n) / sampleMessages
 }
 
 // indexDecides says whether the queue's index is all that the program looks at.
@@ -106,20 +148,29 @@ func (e *explained) stages(needs filter.Needs, indexOnly bool) {
 		add("index", "nothing of a message is looked at")
 		return
 	case e.Index != "":
-		add("index", "%s; others are never read", e.Index)
+		add("index", "%s; other entries are never read", e.Index)
 	}
 	if e.Pure {
 		add("verdicts", "kept from when the message arrived, or from the last pull: bits, 64 at a time")
 	}
-	reads := "properties"
-	if needs.Body {
-		reads += " and body"
+	if len(e.Parts) == 0 {
+		add("messages", "those that are left are read and judged")
 	}
-	engine := ""
-	if e.Engine != "" {
-		engine = ", engine " + e.Engine
+	for i, p := range e.Parts {
+		how := partTexts[p.Name]
+		if i > 0 {
+			how = "only for what is left, " + how
+		}
+		add(p.Name, "%s%s", how, strings.Join(p.Conditions, "; "))
 	}
-	add("messages", "%s of those that are left are read and judged%s", reads, engine)
+}
+
+// partTexts say what is done in a part of judging a message.
+var partTexts = map[string]string{
+	filter.PartConditions: "on properties: ",
+	filter.PartBody:       "the body is decompressed and searched: ",
+	filter.PartCalls:      "functions are called: ",
+	filter.PartModule:     "",
 }
 
 // costs measures the expression on messages of the tool's own: for SQL92 on each engine, the others as they are.
@@ -189,6 +240,9 @@ func costPer(ctx context.Context, p filter.Program, b *filter.Batch) (float64, e
 	indexOnly := indexDecides(p, b)
 	best := 0.0
 	for began := time.Now(); time.Since(began) < costTime; {
+		for i := range keep {
+			keep[i] = ^uint64(0)
+		}
 		from := time.Now()
 		if indexOnly {
 			index.MatchIndex(b.TagsCodes, keep[:])
@@ -233,6 +287,13 @@ func (a *app) showExplained(e *explained) {
 	if e.Body {
 		line("", "the body")
 	}
+	for i, m := range e.Modules {
+		name := ""
+		if i == 0 {
+			name = "runs"
+		}
+		line(name, "module %s, SHA-256 %.16s", m.Label(), m.SHA256)
+	}
 	for i, s := range e.Stages {
 		name := ""
 		if i == 0 {
@@ -252,6 +313,9 @@ func (a *app) showExplained(e *explained) {
 			name = "costs"
 		}
 		line(name, "%.3g ns a message, engine %s", c.Nanos, c.Engine)
+	}
+	if e.Reached != nil {
+		line("", "of the tool's messages %.0f %% went on to the %s; 'weir filter test' measures with yours", 100**e.Reached, e.Parts[1].Name)
 	}
 	line("key", "%s", e.Key[:16])
 	a.showDoubts("warning", e.Text, e.Warnings)

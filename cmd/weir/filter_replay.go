@@ -22,6 +22,20 @@ import (
 	"github.com/weirmq/weir/sdk/client"
 )
 
+// stagePassed says how many entries a stage of judging let through.
+type stagePassed struct {
+	Name    string `json:"name"`
+	Entries int    `json:"entries"`
+	Passed  int    `json:"passed"`
+}
+
+// keptOf says of how many of a topic's entries brokers keep the expression's verdicts.
+type keptOf struct {
+	Covered int64    `json:"covered"`
+	Entries int64    `json:"entries"`
+	Groups  []string `json:"groups"`
+}
+
 // replayFlags say which messages an expression is tried on.
 type replayFlags struct {
 	filterFlags
@@ -38,19 +52,22 @@ type replayed struct {
 	Text     string `json:"text"`
 	Messages int    `json:"messages"`
 	// RuledOut were by the queue's index, and not judged.
-	RuledOut    int      `json:"ruled_out_by_index"`
-	Judged      int      `json:"judged"`
-	Matched     int      `json:"matched"`
-	Rejected    int      `json:"rejected"` // ruled out or false
-	Unknown     int      `json:"unknown"`
-	Raised      int      `json:"raised"`
-	Undecided   int      `json:"undecided"`
-	Selectivity float64  `json:"selectivity"`
-	Nanos       float64  `json:"ns_per_judged_message"`
-	Interrupted bool     `json:"interrupted,omitempty"`
-	Fault       string   `json:"fault,omitempty"`
-	Warnings    []string `json:"warnings"`
-	Shown       []shown  `json:"shown,omitempty"`
+	RuledOut    int     `json:"ruled_out_by_index"`
+	Judged      int     `json:"judged"`
+	Matched     int     `json:"matched"`
+	Rejected    int     `json:"rejected"` // ruled out or false
+	Unknown     int     `json:"unknown"`
+	Raised      int     `json:"raised"`
+	Undecided   int     `json:"undecided"`
+	Selectivity float64 `json:"selectivity"`
+	Nanos       float64 `json:"ns_per_judged_message"`
+	Interrupted bool    `json:"interrupted,omitempty"`
+	Fault       string  `json:"fault,omitempty"`
+	// Stages are those that an entry has to pass, in their order.
+	Stages   []stagePassed `json:"stages"`
+	Kept     *keptOf       `json:"kept,omitempty"`
+	Warnings []string      `json:"warnings"`
+	Shown    []shown       `json:"shown,omitempty"`
 
 	took time.Duration
 }
@@ -97,6 +114,12 @@ func (a *app) replay(ctx context.Context, f *replayFlags, text string) (*replaye
 	defer p.close()
 	r := &replaying{app: a, flags: f, program: p.Program, out: &replayed{Type: f.kind, Text: text, Warnings: append([]string{}, p.Warnings()...)}}
 	r.index, _ = p.Program.(filter.IndexMatcher)
+	if d, ok := p.Program.(filter.Describer); ok {
+		r.about = d.Describe()
+	}
+	if len(r.about.Parts) > 1 {
+		r.cheap, _ = p.Program.(filter.Prefilter)
+	}
 	if f.file != "" {
 		err = r.file(ctx, f.file)
 	} else {
@@ -119,7 +142,12 @@ type replaying struct {
 	flags   *replayFlags
 	program filter.Program
 	index   filter.IndexMatcher
+	cheap   filter.Prefilter // nil when there is one part only
+	about   filter.Description
 	out     *replayed
+
+	final  bool // the index decides
+	passed int  // the cheap part
 
 	total    int64 // messages to expect
 	told     time.Time
@@ -136,6 +164,7 @@ func (r *replaying) topic(ctx context.Context, cl *client.Client) error {
 	if err != nil {
 		return unknownTopic(r.flags.topic, err)
 	}
+	r.kept(ctx, cl, r.flags.topic, route.Read)
 	type part struct {
 		queue    client.Queue
 		from, to int64
@@ -307,7 +336,7 @@ func (r *replaying) judgeBatch(ctx context.Context, ms []*client.Received) error
 		}
 		b.TagsCodes, b.Records, r.some = append(b.TagsCodes, codes[i]), append(b.Records, m.Record), append(r.some, m)
 	}
-	if final {
+	if r.final = final; final {
 		out.took += time.Since(began)
 		out.Judged += n
 		for _, m := range r.some {
@@ -321,6 +350,17 @@ func (r *replaying) judgeBatch(ctx context.Context, ms []*client.Received) error
 	}
 	out.took += time.Since(began)
 	out.Judged += b.Len()
+	if r.cheap != nil {
+		for i := range keep {
+			keep[i] = ^uint64(0)
+		}
+		r.cheap.MatchCheap(b, keep)
+		for i := range r.some {
+			if filter.HasBit(keep, i) {
+				r.passed++
+			}
+		}
+	}
 	for i, m := range r.some {
 		switch v := &r.verdicts; {
 		case filter.HasBit(v.True, i):
@@ -352,11 +392,67 @@ func (r *replaying) finish() {
 	if out.Judged > 0 {
 		out.Nanos = float64(out.took.Nanoseconds()) / float64(out.Judged)
 	}
+	r.stages()
 	if e, ok := r.program.(filter.Explainer); ok && out.Undecided > 0 && e.Fault() != nil {
 		out.Fault = e.Fault().Error()
 	}
 	for _, m := range r.all {
 		out.Shown = append(out.Shown, shownOf(m))
+	}
+}
+
+// stages says what each stage let through.
+func (r *replaying) stages() {
+	out := r.out
+	add := func(name string, entries, passed int) {
+		out.Stages = append(out.Stages, stagePassed{name, entries, passed})
+	}
+	if r.about.Index != "" {
+		add("index", out.Messages, out.Messages-out.RuledOut)
+	}
+	if r.final {
+		return
+	}
+	judged := out.Messages - out.RuledOut
+	switch {
+	case r.cheap != nil:
+		add(r.about.Parts[0].Name, judged, r.passed)
+		add(r.about.Parts[1].Name, r.passed, out.Matched)
+	case len(r.about.Parts) > 0:
+		add(r.about.Parts[0].Name, judged, out.Matched)
+	default:
+		add("messages", judged, out.Matched)
+	}
+}
+
+// kept asks the brokers of a topic how many of the expression's verdicts they keep.
+func (r *replaying) kept(ctx context.Context, cl *client.Client, topic string, queues []client.Queue) {
+	var all keptOf
+	asked := map[string]bool{}
+	for _, q := range queues {
+		if asked[q.Addr] {
+			continue
+		}
+		asked[q.Addr] = true
+		list, err := cl.Filters(ctx, q.Addr, "")
+		if err != nil {
+			return // no WeirMQ broker, or not allowed: the figure isn't worth an error
+		}
+		counted := false
+		for _, f := range list {
+			if f.Topic != topic || f.Key != r.program.Key().String() || !f.Kept {
+				continue
+			}
+			if !counted { // those with the same key have the same cover
+				all.Covered, all.Entries, counted = all.Covered+f.Covered, all.Entries+f.Entries, true
+			}
+			if !slices.Contains(all.Groups, f.Group) {
+				all.Groups = append(all.Groups, f.Group)
+			}
+		}
+	}
+	if len(all.Groups) > 0 {
+		r.out.Kept = &all
 	}
 }
 
@@ -382,6 +478,20 @@ func (r *replaying) progress(done bool) {
 	fmt.Fprintf(w, "\r\x1b[K[%s%s] %d of %d messages, %d match", strings.Repeat("=", full), strings.Repeat(" ", width-full), r.out.Messages, r.total, r.out.Matched)
 }
 
+// showStages says what each stage let through, if there are several.
+func (a *app) showStages(r *replayed) {
+	var rows [][]any
+	for i, s := range r.Stages {
+		rows = append(rows, []any{fmt.Sprintf("%d %s", i+1, s.Name), s.Entries, s.Passed, share(int64(s.Passed), int64(s.Entries))})
+	}
+	fmt.Fprintln(a.stdout)
+	a.table(columns("stage", "#entries", "#let through", "#share"), rows, "")
+	if k := r.Kept; k != nil {
+		fmt.Fprintf(a.stdout, "\nThe verdicts of this expression are kept for %s of the topic's messages (group %s): pulls don't judge those again.\n",
+			share(k.Covered, k.Entries), strings.Join(k.Groups, ", "))
+	}
+}
+
 func (a *app) showReplayed(r *replayed) {
 	if r.Messages == 0 {
 		fmt.Fprintln(a.stderr, "there was no message to try the expression on")
@@ -390,7 +500,10 @@ func (a *app) showReplayed(r *replayed) {
 	percent := func(n int) string { return fmt.Sprintf("%.2f %%", 100*float64(n)/float64(r.Messages)) }
 	rows := [][]any{{"messages", r.Messages, ""}}
 	if r.RuledOut > 0 {
-		rows = append(rows, []any{"ruled out by the index", r.RuledOut, percent(r.RuledOut)}, []any{"judged", r.Judged, percent(r.Judged)})
+		rows = append(rows, []any{"ruled out by the index", r.RuledOut, percent(r.RuledOut)})
+		if r.Judged < r.Messages {
+			rows = append(rows, []any{"judged", r.Judged, percent(r.Judged)})
+		}
 	}
 	rows = append(rows, []any{"matched", r.Matched, percent(r.Matched)}, []any{"rejected", r.Rejected, percent(r.Rejected)},
 		[]any{"unknown", r.Unknown, percent(r.Unknown)}, []any{"raised", r.Raised, percent(r.Raised)})
@@ -398,6 +511,7 @@ func (a *app) showReplayed(r *replayed) {
 		rows = append(rows, []any{"undecided", r.Undecided, percent(r.Undecided)})
 	}
 	a.table(columns("what", "#messages", "#share"), rows, "")
+	a.showStages(r)
 	fmt.Fprintf(a.stdout, "\n%.0f ns for each message that was judged\n", r.Nanos)
 	if r.Interrupted {
 		fmt.Fprintln(a.stderr, "interrupted: these are the messages up to then")

@@ -20,15 +20,16 @@ type coverWorld struct {
 	t        *testing.T
 	compiler *numberCompiler
 	covers   *verdict.Covers
+	fs       vfs.FS // of the covers
 	onRead   func() // called before index entries are read
 }
 
 func newCoverWorld(t *testing.T) *coverWorld {
-	w := &coverWorld{world: newWorld(t, nil), t: t, compiler: &numberCompiler{}}
+	w := &coverWorld{world: newWorld(t, nil), t: t, compiler: &numberCompiler{}, fs: vfs.NewMem(nil)}
 	w.topic("T0", 1)
 	w.groups.set(plainGroup("g"))
 	var err error
-	w.covers, err = verdict.Open(verdict.Settings{FS: vfs.NewMem(nil), Dir: "/verdicts", Index: w.log, Logger: quiet(), CacheSize: 1 << 20, DiskSize: 1 << 20})
+	w.covers, err = verdict.Open(verdict.Settings{FS: w.fs, Dir: "/verdicts", Index: w.log, Logger: quiet(), CacheSize: 1 << 20, DiskSize: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

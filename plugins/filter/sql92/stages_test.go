@@ -158,7 +158,7 @@ func TestDescribeParts(t *testing.T) {
 	c.UseFunctions(g)
 	for _, tt := range []struct{ text, index, parts string }{
 		{"wasm.big(a) AND TAGS = 'A' AND (b = 'x' OR NOT (c > 1.5))", "the tag's code has to be 65",
-			"conditions: TAGS = 'A'; b = 'x' or not c > 1.5 (double) | calls: wasm.big(a)"},
+			"conditions: TAGS = 'A'; b = 'x' or not (c > 1.5 (double)) | calls: wasm.big(a)"},
 		{"TAGS = 'A' OR TAGS IN ('B', 'C')", "the tag's code has to be one of 65, 66, 67", "conditions: TAGS = 'A' or TAGS in 'B', 'C'"},
 		{"wasm.big(a)", "", "calls: wasm.big(a)"},
 		{"TAGS = 'A' OR a = 1", "", "conditions: TAGS = 'A' or a = 1 (int32)"},

@@ -16,7 +16,8 @@ const shownMax = 20
 func (p *program) Describe() filter.Description { return p.about }
 
 func describe(tags message.Tags) filter.Description {
-	d := filter.Description{Engine: "tag codes", Index: "the tag's code decides, 64 entries at a time; no message is read"}
+	d := filter.Description{Engine: "tag codes", Reads: []string{"the tag's code, from the queue's index"},
+		Index: "the tag's code decides, 64 entries at a time; no message is read"}
 	switch {
 	case tags.All:
 		d.Tree = []string{"everything"}
@@ -34,7 +35,6 @@ func describe(tags message.Tags) filter.Description {
 		if n := len(tags.Names) - shownMax; n > 0 {
 			d.Tree = append(d.Tree, fmt.Sprintf("└─ and %d more", n))
 		}
-		d.Hints = []string{"two tags may have the same code: then the client, which has the text, drops the wrong one"}
 	}
 	return d
 }

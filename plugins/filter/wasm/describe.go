@@ -9,10 +9,10 @@ import (
 
 var _ filter.Describer = (*program)(nil)
 
-// Describe says how the module judges. Values of settings that a text doesn't show stay with the operator: only names.
+// Describe says how the module judges. Of the settings that an operator or a subscriber has given it tells the names only.
 func (p *program) Describe() filter.Description {
 	m := p.module
-	d := filter.Description{Engine: "WebAssembly module, metered", Tree: []string{m.title()}}
+	d := filter.Description{Engine: "module", Tree: []string{m.title()}}
 	for i, s := range m.manifest.Config {
 		mark := "├─ "
 		if i == len(m.manifest.Config)-1 {
@@ -22,7 +22,7 @@ func (p *program) Describe() filter.Description {
 		if i < len(p.values) && p.values[i].set {
 			value = "is set"
 			if s.Default != nil && p.values[i].text == *s.Default {
-				value = "has its default"
+				value = fmt.Sprintf("%q, its default", printable([]byte(*s.Default), 60))
 			}
 		}
 		d.Tree = append(d.Tree, mark+s.Name+" "+value)

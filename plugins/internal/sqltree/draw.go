@@ -89,7 +89,7 @@ func Line(x Cond) string {
 		return fmt.Sprintf("if there is %s then %s else %s", x.Property, parts[0], parts[1])
 	case *Map:
 		if text == "not" {
-			return "not " + parts[0]
+			return "not (" + Line(x.X) + ")"
 		}
 		return parts[0] + ": " + text
 	}
