@@ -302,7 +302,7 @@ func (a *app) showExplained(e *explained) {
 		line(name, "%d %s: %s", i+1, s.Name, s.What)
 	}
 	if !e.Pure {
-		line("kept", "no: its verdicts may change, so each pull asks it again")
+		line("kept", "no: it isn't pure, or runs a module without dispatch: true, so each pull asks it again")
 	}
 	if e.RocketMQ != nil {
 		line("RocketMQ", "%s", map[bool]string{true: "compiles it to the same", false: "doesn't understand it, or differently: it can't be taken to a RocketMQ broker"}[*e.RocketMQ])
