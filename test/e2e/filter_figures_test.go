@@ -180,3 +180,55 @@ func scrape(t *testing.T, addr string) string {
 	}
 	return strings.NewReplacer(",}", "}", "{}", "").Replace(commonLabels.ReplaceAllString(string(b), ""))
 }
+
+// A module's figures go to the metrics, and only messages that pass the cheap conditions reach it, wherever those stand.
+func TestModuleFigures(t *testing.T) {
+	listen := freePort(t)
+	br := brokertest.Start(t, brokertest.Set("service.filters", "tag,sql92,wasm/big"), brokertest.Set("topics.default_queues", "1"),
+		brokertest.Set("filters.wasm/big.path", guests+"/c/examples/threshold/threshold.wasm"), brokertest.Set("filters.wasm/big.config.limit", "90"),
+		brokertest.Set("telemetry.prometheus.listen", listen))
+	c := client.New(client.Options{NameServers: []string{br.NameServer()}})
+	defer c.Close()
+	var queue client.Queue
+	for i := range 100 {
+		r, err := c.Producer("p").Send(t.Context(), &client.Message{Topic: "T", Body: []byte("x"), Properties: map[string]string{"amount": strconv.Itoa(i)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		queue = r.Queue
+	}
+	pull := func(expression string) int {
+		t.Helper()
+		r, err := c.Pull(t.Context(), client.PullRequest{Queue: queue, Group: "g", Max: 200, Commit: -1,
+			Subscription: &client.Subscription{Topic: "T", Type: "SQL92", Expression: expression}})
+		if err != nil {
+			t.Log(err)
+			return -1
+		}
+		return len(r.Messages)
+	}
+	records := func() (n int) {
+		t.Helper()
+		m := regexp.MustCompile(`\nweir_filter_wasm_records_total{module="big"} (\d+)\n`).FindStringSubmatch(scrape(t, listen))
+		if m != nil {
+			n, _ = strconv.Atoi(m[1])
+		}
+		return n
+	}
+	for _, text := range []string{"wasm.filter('big') AND amount >= 95", "amount >= 95 AND wasm.filter('big')"} {
+		before := records()
+		if n := pull(text); n != 5 {
+			t.Errorf("%s: %d messages", text, n)
+		}
+		if n := records() - before; n != 5 {
+			t.Errorf("%s: the module was asked about %d messages", text, n)
+		}
+	}
+	metrics := scrape(t, listen)
+	for _, want := range []string{`weir_module_breaker_open{module="big",number="0"} 0`, `weir_module_programs{module="big",number="0"} 2`,
+		`weir_module_instances{module="big",number="0"} 2`, `weir_module_judging_seconds_total{module="big",number="0"} `} {
+		if !strings.Contains(metrics, "\n"+want) {
+			t.Errorf("no %s in\n%s", want, metrics)
+		}
+	}
+}
