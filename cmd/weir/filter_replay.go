@@ -512,7 +512,11 @@ func (a *app) showReplayed(r *replayed) {
 	}
 	a.table(columns("what", "#messages", "#share"), rows, "")
 	a.showStages(r)
-	fmt.Fprintf(a.stdout, "\n%.0f ns for each message that was judged\n", r.Nanos)
+	if r.Judged > 0 {
+		fmt.Fprintf(a.stdout, "\n%.0f ns for each message that was judged\n", r.Nanos)
+	} else {
+		fmt.Fprint(a.stdout, "\nno message had to be judged\n")
+	}
 	if r.Interrupted {
 		fmt.Fprintln(a.stderr, "interrupted: these are the messages up to then")
 	}
