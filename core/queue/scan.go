@@ -49,7 +49,7 @@ type scan struct {
 	units    unitReader
 	codes    [scanBlock]int64
 	keep     [scanBlock / 64]uint64
-	final    bool // what keep has left of the block matches
+	final    bool                   // what keep has left of the block matches
 	out      [scanBlock / 64]uint64 // ruled out by the prefilter, when any is
 	picked   []message.Entry
 	places   []int // of the picked, within the block
