@@ -9,7 +9,7 @@ KILLS     ?= 300
 MODULES   ?= 100000
 export CGO_ENABLED ?= 0
 
-.PHONY: help build run test race lint fuzz fuzz-short bench bench-filter interop e2e crash hostile clean
+.PHONY: help build run test race lint fuzz fuzz-short bench bench-filter interop interop-suite e2e crash hostile clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -48,6 +48,9 @@ bench-filter: build ## filters beside the Java 4.9.7 broker, and each engine alo
 
 interop: build ## Java clients, tools and brokers against weir
 	WEIR_REQUIRE_ALL=1 WEIR_BIN=$(CURDIR)/$(BIN) $(GO) test -v -count 1 -timeout 20m ./test/interop/...
+
+interop-suite: build ## RocketMQ's own integration tests on two brokers (SUITE="-java" also on Java's, to compare)
+	WEIR_REQUIRE_ALL=1 WEIR_BIN=$(CURDIR)/$(BIN) $(GO) test -v -count 1 -timeout 40m -run TestSuite ./test/suite -args $(SUITE)
 
 e2e: build ## the Go client against weir
 	WEIR_BIN=$(CURDIR)/$(BIN) $(GO) test -v -count 1 -timeout 15m ./test/e2e/...
