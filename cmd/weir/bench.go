@@ -45,6 +45,8 @@ type benchFlags struct {
 	oneWay      bool
 	sync        bool
 	noUniqueKey bool
+	delay       int
+	transaction bool
 	warmup      time.Duration
 
 	filter, filterType string
@@ -54,7 +56,7 @@ type benchFlags struct {
 
 func (a *app) benchCommand() *cobra.Command {
 	c := group("bench", "measure what a broker can do: produce, consume or both",
-		a.benchProduceCommand(), a.benchConsumeCommand(), a.benchBothCommand())
+		a.benchProduceCommand(), a.benchConsumeCommand(), a.benchBothCommand(), a.benchSendBackCommand())
 	c.Long = "Measure what a broker can do.\n\n" +
 		"Works with weir and with RocketMQ's broker alike. Without --rate the loop is closed: --in-flight requests are always under way.\n" +
 		"With --rate it is open: requests are due at fixed times and latency counts from then, so that a stall shows in everything it delays."
@@ -83,6 +85,8 @@ func (f *benchFlags) producing(s *pflag.FlagSet) {
 	s.BoolVar(&f.oneWay, "one-way", false, "don't ask for answers; what was stored is counted at the end")
 	s.BoolVar(&f.sync, "sync", false, "one request under way on each connection, as a blocking producer has")
 	s.BoolVar(&f.noUniqueKey, "no-unique-key", false, "leave out the UNIQ_KEY that RocketMQ's clients give to each message")
+	s.IntVar(&f.delay, "delay-level", 0, "level by which the messages are delayed")
+	s.BoolVar(&f.transaction, "transactions", false, "send half messages and commit each; counted are answered commits, and latency is from the half message on")
 	s.DurationVar(&f.warmup, "warmup", 2*time.Second, "how long to run before measuring; with --count none")
 }
 
@@ -199,6 +203,12 @@ func (f *benchFlags) produce(ctx context.Context, cl *client.Client) (*bench.Pro
 	if f.batch < 1 || f.connections < 1 || f.inFlight < 1 || f.rate < 0 {
 		return nil, usage(errors.New("--batch, --connections and --in-flight are at least 1, and --rate isn't negative"))
 	}
+	if f.transaction && (f.batch > 1 || f.oneWay || f.delay > 0) {
+		return nil, usage(errors.New("--transactions goes with none of --batch, --one-way and --delay-level"))
+	}
+	if f.delay < 0 || f.delay > 0 && f.batch > 1 {
+		return nil, usage(errors.New("--delay-level isn't negative, and doesn't go with --batch"))
+	}
 	if f.sync {
 		f.inFlight = f.connections
 	}
@@ -211,9 +221,12 @@ func (f *benchFlags) produce(ctx context.Context, cl *client.Client) (*bench.Pro
 	}
 	p := &bench.Produce{Topic: f.topic, Group: "weir_bench_producer", Connections: f.connections, InFlight: f.inFlight, Rate: f.rate,
 		Size: int(size), Batch: f.batch, Tag: f.tag, OtherTag: f.other, Share: share, Properties: properties, OneWay: f.oneWay, Binary: f.binary,
-		NoUniqueKey: f.noUniqueKey, Warmup: f.warmup, Duration: f.duration, Count: f.count, PID: f.pid}
+		NoUniqueKey: f.noUniqueKey, DelayLevel: f.delay, Transactions: f.transaction, Warmup: f.warmup, Duration: f.duration, Count: f.count, PID: f.pid}
 	for _, q := range route.Write {
 		p.Queues = append(p.Queues, bench.Queue{Addr: q.Addr, ID: q.ID})
+	}
+	if f.delay > 0 {
+		return p, nil // what is delayed comes later
 	}
 	p.Ended = func(ctx context.Context) (int64, error) {
 		var sum int64

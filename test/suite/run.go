@@ -47,6 +47,16 @@ func (r *classResult) bad() []result {
 	return slices.DeleteFunc(slices.Clone(r.tests), func(t result) bool { return t.Outcome == passed || t.Outcome == skipped })
 }
 
+func (r *classResult) String() string {
+	bad := r.bad()
+	var text strings.Builder
+	fmt.Fprintf(&text, "%-38s %2d of %2d pass, %5.1f s", r.class.short(), len(r.tests)-len(bad), len(r.tests), r.took.Seconds())
+	for _, b := range bad {
+		fmt.Fprintf(&text, "\n        %s: %s after %.1f s: %s", b.Method, b.Outcome, b.Seconds, b.Message)
+	}
+	return text.String()
+}
+
 // runner runs classes, each in a JVM of its own.
 type runner struct {
 	jars    *javamq.Jars

@@ -30,6 +30,8 @@ type content struct {
 	oneWay       bool
 	stamped      bool // the body begins with the time of sending
 	unique       bool // messages carry a UNIQ_KEY, as those of RocketMQ's clients do
+	delay        int  // level
+	half         bool // half messages
 	born         int64
 }
 
@@ -108,7 +110,11 @@ func (c *content) request(queue int32, prefix string, tag func() string) (reques
 	if c.oneWay {
 		h.Flag |= wire.FlagOneway
 	}
-	(&wire.SendHeader{ProducerGroup: []byte(c.group), Topic: []byte(c.topic), DefaultTopic: []byte(message.TopicAutoCreate),
+	sys := int32(0)
+	if c.half {
+		sys = message.FlagPrepared
+	}
+	(&wire.SendHeader{SysFlag: sys, ProducerGroup: []byte(c.group), Topic: []byte(c.topic), DefaultTopic: []byte(message.TopicAutoCreate),
 		DefaultTopicQueueNums: 4, QueueID: queue, BornTimestamp: c.born, Properties: props, Batch: c.batch > 1}).Encode(&h)
 	f, err := client.NewFrame(&h, body)
 	if err != nil {
@@ -151,6 +157,13 @@ func (c *content) properties(prefix string, tag func() string, has bool) message
 	p = message.AppendProperty(p, message.PropWait, "true")
 	if t := tag(); t != "" {
 		p = message.AppendProperty(p, message.PropTags, t)
+	}
+	if c.delay > 0 {
+		p = message.AppendProperty(p, message.PropDelay, strconv.Itoa(c.delay))
+	}
+	if c.half {
+		p = message.AppendProperty(p, message.PropTransaction, "true")
+		p = message.AppendProperty(p, message.PropProducerGroup, c.group)
 	}
 	for i := range c.props {
 		p = message.AppendProperty(p, c.props[i].Name, c.props[i].value())

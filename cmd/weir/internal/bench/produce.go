@@ -32,10 +32,14 @@ type Produce struct {
 	OneWay       bool
 	Binary       bool // headers in RocketMQ's binary encoding
 	NoUniqueKey  bool // leave out the UNIQ_KEY that RocketMQ's clients add
-	Warmup       time.Duration
-	Duration     time.Duration
-	Count        int64 // messages; 0 for as many as Duration brings
-	PID          int   // of the broker, to sample; 0 for none
+	DelayLevel   int  // of the messages, 0 for none
+	Transactions bool // each message is a half message, which is committed when it is stored
+	// Returned are stored messages that Group gives back, over and over, in place of sending; DelayLevel says for how long.
+	Returned []Returned
+	Warmup   time.Duration
+	Duration time.Duration
+	Count    int64 // messages; 0 for as many as Duration brings
+	PID      int   // of the broker, to sample; 0 for none
 	// Ended returns how many messages the queues hold, to compare before and after. May be nil.
 	Ended func(context.Context) (int64, error)
 
@@ -55,6 +59,12 @@ func (p *Produce) Settings() map[string]any {
 	if p.Tag != "" {
 		s["tag"], s["tag_share"] = p.Tag, p.Share
 	}
+	if p.DelayLevel != 0 {
+		s["delay_level"] = p.DelayLevel
+	}
+	if p.Transactions {
+		s["transactions"] = true
+	}
 	return s
 }
 
@@ -69,10 +79,11 @@ func putTime(b []byte, t int64) { binary.BigEndian.PutUint64(b, uint64(t)) }
 
 // producer is one lane.
 type producer struct {
-	plan   *Produce
-	phases *phases
-	clock  clock
-	conn   *client.Conn
+	plan    *Produce
+	phases  *phases
+	clock   clock
+	conn    *client.Conn
+	commits *commits // nil without transactions
 
 	mu       sync.Mutex // guards what follows; uncontended in a closed loop
 	requests [][]request
@@ -176,7 +187,8 @@ func (p *Produce) lanes(ctx context.Context, ph *phases) ([]*producer, error) {
 		window = min(client.MaxWindow, 1<<15)
 	}
 	c := content{topic: p.Topic, group: p.Group, size: p.Size, batch: p.Batch, tag: p.Tag, other: p.OtherTag, share: p.Share, props: p.Properties,
-		header: p.headerType(), oneWay: p.OneWay, stamped: p.stamped, unique: !p.NoUniqueKey, born: time.Now().UnixMilli()}
+		header: p.headerType(), oneWay: p.OneWay, stamped: p.stamped, unique: !p.NoUniqueKey, delay: p.DelayLevel, half: p.Transactions,
+		born: time.Now().UnixMilli()}
 	if c.stamped {
 		c.size = max(c.size, 8)
 	}
@@ -190,22 +202,38 @@ func (p *Produce) lanes(ctx context.Context, ph *phases) ([]*producer, error) {
 		if p.Rate > 0 {
 			l.every = 1e9 * float64(p.Batch) * float64(n) / p.Rate
 		}
-		var err error
-		prefix := keyPrefix(i)
-		for _, q := range byAddr[addrs[i%len(addrs)]] {
-			rs, err := c.requestsFor(q.ID, prefix)
-			if err != nil {
-				return lanes, err
-			}
-			l.requests = append(l.requests, rs)
+		addr := addrs[i%len(addrs)]
+		if err := l.prepare(&c, byAddr[addr], keyPrefix(i), window); err != nil {
+			return lanes, err
 		}
-		if l.conn, err = client.Dial(ctx, addrs[i%len(addrs)], client.ConnOptions{Window: window}); err != nil {
+		var err error
+		if l.conn, err = client.Dial(ctx, addr, client.ConnOptions{Window: window}); err != nil {
 			closeAll(lanes)
 			return nil, err
 		}
 		lanes = append(lanes, l)
 	}
 	return lanes, nil
+}
+
+// prepare makes the frames that a lane sends to the queues of one broker.
+func (l *producer) prepare(c *content, queues []Queue, prefix string, window int) (err error) {
+	if len(l.plan.Returned) > 0 {
+		rs, err := l.plan.returns(queues[0].Addr)
+		l.requests = [][]request{rs}
+		return err
+	}
+	for _, q := range queues {
+		rs, err := c.requestsFor(q.ID, prefix)
+		if err != nil {
+			return err
+		}
+		l.requests = append(l.requests, rs)
+	}
+	if l.plan.Transactions {
+		l.commits, err = newCommits(c.group, c.header, window)
+	}
+	return err
 }
 
 // measure runs the lanes through warm-up and measurement.
@@ -357,6 +385,9 @@ func (l *producer) Reply(token uint64, r *client.Reply) {
 	now := l.clock.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.commits != nil && l.commitLocked(token, r) {
+		return
+	}
 	l.flying--
 	l.free = append(l.free, uint32(token))
 	if l.phases.counted(now) {
