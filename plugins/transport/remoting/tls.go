@@ -1,16 +1,13 @@
 package remoting
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/big"
 	"net"
@@ -64,9 +61,15 @@ func (c *TLSConfig) validate() (errs []error) {
 	}
 	switch c.ClientAuth {
 	case clientAuthNone:
+		if c.ClientCA != "" {
+			errs = append(errs, plugin.Invalid("tls.client_ca", "is set, but client_auth none never looks at it; set client_auth: optional or require"))
+		}
 	case clientAuthOptional, clientAuthRequire:
 		if c.ClientCA == "" {
 			errs = append(errs, plugin.Invalid("tls.client_ca", "is missing: client_auth %s needs to know who signs", c.ClientAuth))
+		}
+		if c.ClientAuth == clientAuthRequire && c.Mode == tlsPermissive {
+			errs = append(errs, plugin.Invalid("tls.client_auth", "require lets clients without a certificate in by plain connections while mode is permissive; set mode: enforcing, or client_auth: optional"))
 		}
 	default:
 		errs = append(errs, plugin.Invalid("tls.client_auth", "%q is unknown; choose none, optional or require", c.ClientAuth))
@@ -80,7 +83,7 @@ func (c *TLSConfig) validate() (errs []error) {
 const (
 	// handshakeTime bounds a handshake, the wait for its turn included.
 	handshakeTime = 10 * time.Second
-	// handshakesMax is how many handshakes are under way at a time: each takes about a millisecond of a processor.
+	// handshakesMax is how many handshakes compute at a time: each takes about a millisecond of a processor. Those that wait for their clients don't count.
 	handshakesMax = 64
 	// reloadInterval is how often at most files are looked at for changes, by handshakes.
 	reloadInterval = 10 * time.Second
@@ -121,7 +124,7 @@ func newTLSServer(cfg *TLSConfig, c clock.Clock, log *slog.Logger) (*tlsServer, 
 
 // load makes a configuration of the files.
 func (s *tlsServer) load() (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, DynamicRecordSizingDisabled: true} // answers are large, or one record anyway
 	pair, err := s.pair()
 	if err != nil {
 		return nil, err
@@ -217,72 +220,4 @@ func (s *tlsServer) config() (*tls.Config, error) {
 	s.seen, s.current = states, c
 	s.log.Info("the TLS certificate was read again", "cert", s.cfg.Cert)
 	return c, nil
-}
-
-// errPlain and errTLS say that a connection is of a kind that isn't taken.
-var (
-	errPlain = errors.New("the connection is plain, and only those with TLS are taken (tls.mode: enforcing)")
-	errTLS   = errors.New("the connection begins with TLS, and that is switched off (tls.mode: disabled)")
-)
-
-// accept makes a TLS connection of one from which first was read.
-func (s *tlsServer) accept(ctx context.Context, nc net.Conn, first []byte) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
-	defer cancel()
-	select {
-	case s.turns <- struct{}{}:
-		defer func() { <-s.turns }()
-	case <-ctx.Done():
-		return nil, fmt.Errorf("too many TLS handshakes are under way: %w", ctx.Err())
-	}
-	cfg, err := s.config()
-	if err != nil {
-		return nil, err
-	}
-	t := tls.Server(&readAhead{Conn: nc, first: append([]byte(nil), first...)}, cfg)
-	if err := t.HandshakeContext(ctx); err != nil {
-		return nil, fmt.Errorf("TLS handshake: %w", err)
-	}
-	return t, nil
-}
-
-// readAhead is a connection from which something was read already.
-type readAhead struct {
-	net.Conn
-	first []byte
-}
-
-func (r *readAhead) Read(p []byte) (int, error) {
-	if len(r.first) > 0 {
-		n := copy(p, r.first)
-		r.first = r.first[n:]
-		return n, nil
-	}
-	return r.Conn.Read(p)
-}
-
-// sniff looks at the first byte that was read and makes the connection one with TLS if that says so.
-func (c *conn) sniff() error {
-	first := c.in.buf[c.in.r:c.in.w]
-	c.sniffed = true
-	if first[0] != tlsRecord {
-		if c.e.cfg.TLS.Mode == tlsEnforcing {
-			return &badPeerError{errPlain}
-		}
-		return nil
-	}
-	if c.e.cfg.TLS.Mode == tlsDisabled {
-		return &badPeerError{errTLS}
-	}
-	t, err := c.e.tls.accept(c.ctx, c.nc, first)
-	if err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
-			return err
-		}
-		return &badPeerError{err}
-	}
-	c.in.r, c.in.w = 0, 0
-	c.rw = t
-	c.out.sock = newSocket(t)
-	return nil
 }

@@ -187,7 +187,10 @@ func TestTLSClientCertificates(t *testing.T) {
 		none, good, bad bool
 	}{{"none", true, true, true}, {"optional", true, true, false}, {"require", false, true, false}} {
 		e := start(t, transport.Handlers{Sender: newFakeSender()}, func(cfg *Config) {
-			cfg.TLS = TLSConfig{Mode: tlsEnforcing, Cert: cert, Key: key, ClientCA: ca, ClientAuth: c.auth}
+			cfg.TLS = TLSConfig{Mode: tlsEnforcing, Cert: cert, Key: key, ClientAuth: c.auth}
+			if c.auth != "none" {
+				cfg.TLS.ClientCA = ca
+			}
 		})
 		for _, k := range []struct {
 			name  string
@@ -258,6 +261,8 @@ func TestTLSConfiguration(t *testing.T) {
 		{TLSConfig{Mode: "on", ClientAuth: "none"}, `"on" is unknown; choose permissive, enforcing or disabled`},
 		{TLSConfig{Mode: "permissive", ClientAuth: "yes"}, `"yes" is unknown; choose none, optional or require`},
 		{TLSConfig{Mode: "permissive", ClientAuth: "require"}, "client_auth require needs to know who signs"},
+		{TLSConfig{Mode: "permissive", ClientAuth: "require", ClientCA: "a"}, "by plain connections while mode is permissive"},
+		{TLSConfig{Mode: "permissive", ClientAuth: "none", ClientCA: "a"}, "client_auth none never looks at it"},
 		{TLSConfig{Mode: "permissive", ClientAuth: "none", Cert: "c"}, "cert and key belong together"},
 	} {
 		cfg := defaultConfig()
@@ -296,5 +301,20 @@ func TestTLSGarbage(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "TLS handshake") {
 		t.Errorf("the log says %q", log.String())
+	}
+}
+
+// TestTLSSilentHandshakes has more clients begin a handshake and say no more than may compute at a time: another gets through.
+func TestTLSSilentHandshakes(t *testing.T) {
+	e := start(t, transport.Handlers{Sender: newFakeSender()}, nil)
+	for range 2 * handshakesMax {
+		dial(t, e).write([]byte{tlsRecord})
+	}
+	begun := time.Now()
+	if err := ask(t, secure(t, e, &tls.Config{InsecureSkipVerify: true})); err != nil { //nolint:gosec // nobody has signed it
+		t.Error(err)
+	}
+	if d := time.Since(begun); d > handshakeTime/2 {
+		t.Errorf("it took %v", d)
 	}
 }
