@@ -22,11 +22,11 @@ func TestKillSync(t *testing.T) { killLoop(t, "sync") }
 
 func TestKillAsync(t *testing.T) { killLoop(t, "async") }
 
-// kills is how often each test kills the broker: WEIR_KILLS, or 30.
+// kills is how often each test kills the broker: WEIR_KILLS, or 50.
 func kills(t *testing.T) int {
 	text := os.Getenv("WEIR_KILLS")
 	if text == "" {
-		return 30
+		return 50
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {

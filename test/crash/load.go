@@ -4,6 +4,9 @@
 // restart, without any help, every acknowledged message must be in its queue, at the offset that its sender was told and
 // with its bytes; queues are without gaps; and what could be read before can be read still. A message that was under
 // way may be there, once, or not.
+//
+// Two more loops do so with messages that come later or on a condition: delayed ones, committed and rolled back transactions, and
+// retries. They come at least once and never early, or never.
 package crash
 
 import (

@@ -65,6 +65,7 @@ type Message struct {
 	Topic      string
 	Queue      int
 	Flag       int
+	SysFlag    int
 	Body       []byte
 	Properties string // see FormatProperties
 }
@@ -100,7 +101,7 @@ func (c *Conn) SendBatch(ctx context.Context, messages []*Message) (*Sent, error
 
 func (c *Conn) send310(ctx context.Context, code int, m *Message, batch string) (*Sent, error) {
 	f, err := c.Call(ctx, code, map[string]string{
-		"a": "judge-producer", "b": m.Topic, "c": "TBW102", "d": "4", "e": strconv.Itoa(m.Queue), "f": "0",
+		"a": "judge-producer", "b": m.Topic, "c": "TBW102", "d": "4", "e": strconv.Itoa(m.Queue), "f": strconv.Itoa(m.SysFlag),
 		"g": "1700000000000", "h": strconv.Itoa(m.Flag), "i": m.Properties, "j": "0", "k": "false", "m": batch,
 	}, m.Body)
 	if err != nil {
