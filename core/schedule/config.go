@@ -17,7 +17,7 @@ type Config struct {
 }
 
 // DefaultConfig returns RocketMQ's defaults.
-func DefaultConfig() Config { return Config{Levels: DefaultLevels, SaveInterval: 10 * time.Second} }
+func DefaultConfig() Config { return Config{Levels: DefaultLevels, SaveInterval: time.Second} }
 
 // Validate says what is wrong with c.
 func (c *Config) Validate() error {

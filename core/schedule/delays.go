@@ -28,6 +28,8 @@ type Log interface {
 	Lend(entries []message.Entry, r *transport.Records) (n int, err error)
 	// Begin returns the position of the oldest record.
 	Begin() message.Position
+	// Flush makes everything stored so far durable.
+	Flush() error
 }
 
 // Appender stores messages again.

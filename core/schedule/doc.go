@@ -11,7 +11,7 @@
 // # What it promises
 //
 // Nothing is delivered early, and nothing is lost: a level goes on behind a message only when that is stored in its real topic,
-// or can never be. After a crash the deliveries of the last save_interval may come twice, as RocketMQ's do. Files and records are RocketMQ
+// or can never be. After a crash the deliveries of the last save_interval may come twice. Files and records are RocketMQ
 // 4.9.7's (ScheduleMessageService), both ways.
 //
 // # What it costs

@@ -66,7 +66,8 @@ func (d *Delays) warnOfLevelsBeyond() {
 	}
 }
 
-// Save writes the file if something has changed. When it fails, the next save tries again.
+// Save writes the file if something has changed. What was delivered is made durable before: a power cut must not keep the progress and take the
+// messages. When it fails, the next save tries again.
 func (d *Delays) Save() error {
 	d.file.mu.Lock()
 	defer d.file.mu.Unlock()
@@ -74,7 +75,11 @@ func (d *Delays) Save() error {
 	if !changed {
 		return nil
 	}
-	data, err := fastjson.AppendFile(nil, t)
+	err := d.set.Log.Flush()
+	var data []byte
+	if err == nil {
+		data, err = fastjson.AppendFile(nil, t)
+	}
 	if err == nil {
 		err = vfs.MkdirAllSync(d.set.FS, filepath.Dir(d.set.Path))
 	}

@@ -41,6 +41,9 @@ func (s *Store) flushLog() error {
 	return nil
 }
 
+// Flush makes everything stored so far durable, whatever store.flush says. An error is final, and stops the broker.
+func (s *Store) Flush() error { return s.flushLog() }
+
 // flushLoop flushes the log by interval, with async flush.
 func (s *Store) flushLoop() {
 	defer s.loops.Done()

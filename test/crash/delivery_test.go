@@ -20,7 +20,7 @@ func TestKillDeliveryAsync(t *testing.T) { killDelivery(t, "async") }
 func killDelivery(t *testing.T, flush string) {
 	count := kills(t)
 	broker := sut.Start(t, sut.Options{Flush: flush, Home: keptDir(t), SegmentSize: 1 << 20, QueueEntries: 1000, WeirSettings: map[string]string{
-		"SCHEDULE__LEVELS": deliveryLevels, "TRANSACTIONS__TIMEOUT": "1s", "TRANSACTIONS__CHECK_INTERVAL": "1s"}})
+		"SCHEDULE__LEVELS": deliveryLevels, "SCHEDULE__SAVE_INTERVAL": "100ms", "TRANSACTIONS__TIMEOUT": "1s", "TRANSACTIONS__CHECK_INTERVAL": "1s"}})
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
 	withConn(ctx, t, broker, func(c *raw.Conn) error {
