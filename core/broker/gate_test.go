@@ -100,7 +100,12 @@ func callAll(t *testing.T, h transport.Handlers, p message.Position, report func
 			}
 			called++
 			reply := answered{make(chan string, 1), make(chan string, 1)}
-			out := role.Method(i).Call(arguments(t, role.Method(i).Type(), p, reply))
+			in := arguments(t, role.Method(i).Type(), p, reply)
+			out := role.Method(i).Call(in)
+			if r, ok := in[len(in)-1].Interface().(*transport.ReplyMessage); ok {
+				report(method, r.Code.String(), r.Remark)
+				continue
+			}
 			if len(out) == 0 {
 				report(method, await(t, reply.code), await(t, reply.remark))
 				continue
@@ -141,6 +146,8 @@ func arguments(t *testing.T, method reflect.Type, p message.Position, reply answ
 			v = &transport.Return{Caller: *c, Reply: reply, Group: "intruders", Position: p}
 		case reflect.TypeFor[*transport.EndTransaction]():
 			v = &transport.EndTransaction{Caller: *c, Reply: reply, ProducerGroup: "intruders", Position: p, Decision: message.FlagCommit}
+		case reflect.TypeFor[*transport.ReplyMessage]():
+			v = &transport.ReplyMessage{Session: c.Session, Send: newSend("Intruder", "x")}
 		case reflect.TypeFor[*transport.Heartbeat]():
 			v = &transport.Heartbeat{ClientID: "intruder", ProducerGroups: []string{"intruders"},
 				Consumers: []transport.ConsumerData{{Group: "intruders", Subscriptions: []transport.Subscription{{Topic: "T"}}}}}

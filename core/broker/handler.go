@@ -87,7 +87,7 @@ func (h *handler) giveUpHost() { h.hostOnce.Do(func() { close(h.hostDone) }) }
 // roles returns what a transport may call.
 func (h *handler) roles() transport.Handlers {
 	return transport.Handlers{
-		Sender: h, Returner: h, Trans: h, Puller: h, Offsets: h, Groups: h, Locker: h, Querier: h,
+		Sender: h, Returner: h, Trans: h, Replier: h, Puller: h, Offsets: h, Groups: h, Locker: h, Querier: h,
 		Topics: h, GroupAd: h, Clients: h, Stats: h, Broker: h, Modules: h, Filters: h, Sessions: h,
 	}
 }

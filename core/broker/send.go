@@ -102,16 +102,9 @@ func (w *sendWork) add(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	if s.QueueID >= message.QueueID(max(t.ReadQueues, t.WriteQueues)) {
-		return &message.Error{Code: message.SystemError, Remark: fmt.Sprintf(
-			"queue id %d is out of range: topic %s has %d read and %d write queues", s.QueueID, t.Name, t.ReadQueues, t.WriteQueues)}
-	}
-	id := s.QueueID
-	if id < 0 {
-		if t.WriteQueues < 1 {
-			return &message.Error{Code: message.SystemError, Remark: fmt.Sprintf("topic %s has no queue to write to", t.Name)}
-		}
-		id = message.QueueID(rand.Int32N(t.WriteQueues))
+	id, err := chooseQueue(t, s.QueueID)
+	if err != nil {
+		return err
 	}
 	m := store.Message{
 		Topic: t.Name, Queue: id, Flag: s.Flag, SysFlag: s.SysFlag, BornTimestamp: s.BornTimestamp,
@@ -124,6 +117,21 @@ func (w *sendWork) add(ctx context.Context, i int) error {
 		return w.addBatch(i, s, m)
 	}
 	return w.addSingle(i, s, m)
+}
+
+// chooseQueue returns the queue of t that a client asked for, any for a negative one.
+func chooseQueue(t *transport.TopicConfig, id message.QueueID) (message.QueueID, error) {
+	if id >= message.QueueID(max(t.ReadQueues, t.WriteQueues)) {
+		return 0, &message.Error{Code: message.SystemError, Remark: fmt.Sprintf(
+			"queue id %d is out of range: topic %s has %d read and %d write queues", id, t.Name, t.ReadQueues, t.WriteQueues)}
+	}
+	if id >= 0 {
+		return id, nil
+	}
+	if t.WriteQueues < 1 {
+		return 0, &message.Error{Code: message.SystemError, Remark: fmt.Sprintf("topic %s has no queue to write to", t.Name)}
+	}
+	return message.QueueID(rand.Int32N(t.WriteQueues)), nil
 }
 
 // addSingle adds one message. WAIT is taken out of its properties and CLUSTER put in, as RocketMQ does.

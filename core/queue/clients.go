@@ -50,6 +50,7 @@ type Clients struct {
 	consumers map[string]*consumerGroup
 	producers map[string]*producerGroup
 	sessions  map[transport.Session]*memberships
+	askers    map[string]transport.Session // of producers, by client id: the one that was registered last
 }
 
 // memberships is what one session is a member of.
@@ -73,7 +74,7 @@ type member struct {
 func NewClients(set ClientSettings) *Clients {
 	return &Clients{
 		set: set, consumers: map[string]*consumerGroup{}, producers: map[string]*producerGroup{},
-		sessions: map[transport.Session]*memberships{},
+		sessions: map[transport.Session]*memberships{}, askers: map[string]transport.Session{},
 	}
 }
 

@@ -29,6 +29,7 @@ func (c *Clients) registerProducer(m member, group string) error {
 		c.producers[group] = g
 	}
 	m.lastUpdate = c.set.Clock.Now()
+	c.askers[m.clientID] = m.session
 	g.members[m.session] = &m
 	return nil
 }
@@ -40,6 +41,9 @@ func (c *Clients) leaveProducerLocked(s transport.Session, group string) {
 	g, ok := c.producers[group]
 	if !ok {
 		return
+	}
+	if m, ok := g.members[s]; ok && c.askers[m.clientID] == s {
+		delete(c.askers, m.clientID) // it comes back with the next heartbeat of a group that it is still in
 	}
 	delete(g.members, s)
 	if len(g.members) == 0 {
@@ -76,6 +80,14 @@ func (c *Clients) AllProducers() map[string][]transport.Connection {
 		all[name] = connections(describe(g.members))
 	}
 	return all
+}
+
+// ProducerSession finds the session that a client last registered a producer by.
+func (c *Clients) ProducerSession(clientID string) (transport.Session, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, ok := c.askers[clientID]
+	return s, ok
 }
 
 // Producer finds any session of a client by its id, as a producer.

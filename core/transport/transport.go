@@ -73,6 +73,7 @@ type Handlers struct {
 	Sender   Sender
 	Returner Returner
 	Trans    Transactor
+	Replier  Replier
 	Puller   Puller
 	Offsets  OffsetStore
 	Groups   GroupKeeper
@@ -165,7 +166,7 @@ type BrokerQueue struct {
 	ID     message.QueueID
 }
 
-// ClientCall is a request to a client: RunningInfoCall, ConsumeDirectlyCall or ConsumerStatusCall.
+// ClientCall is a request to a client: RunningInfoCall, ConsumeDirectlyCall, ConsumerStatusCall or PushReplyCall.
 type ClientCall interface{ clientCall() }
 
 // RunningInfoCall asks a consumer what it is doing.

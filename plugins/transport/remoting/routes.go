@@ -20,6 +20,8 @@ func addClientRoutes(h *transport.Handlers, add addRoute) {
 	add(h.Groups != nil, inline, wire.CodeGetConsumerListByGroup, serveConsumers)
 	add(h.Groups != nil, apart, wire.CodeCheckClientConfig, serveCheckClient)
 	add(h.Returner != nil, inline, wire.CodeConsumerSendMsgBack, serveSendBack)
+	add(h.Replier != nil, apart, wire.CodeSendReplyMessage, serveSendReply)
+	add(h.Replier != nil, apart, wire.CodeSendReplyMessageV2, serveSendReply)
 	add(h.Trans != nil, inline, wire.CodeEndTransaction, serveEndTransaction)
 	add(h.Locker != nil, inline, wire.CodeLockBatchMQ, serveLock)
 	add(h.Locker != nil, inline, wire.CodeUnlockBatchMQ, serveUnlock)

@@ -143,7 +143,7 @@ func (c *conn) post(h *wire.Header, body []byte) error {
 	return nil
 }
 
-// encodeCall turns a call into one of the requests 221, 307 and 309.
+// encodeCall turns a call into one of the requests 221, 307, 309 and 326.
 func encodeCall(call transport.ClientCall) (*wire.Header, []byte, error) {
 	h := new(wire.Header)
 	switch call := call.(type) {
@@ -155,6 +155,9 @@ func encodeCall(call transport.ClientCall) (*wire.Header, []byte, error) {
 		h.Request(wire.CodeConsumeMessageDirectly, 0)
 		h.Write(&wire.ConsumeDirectlyHeader{ConsumerGroup: call.Group, ClientID: call.ClientID, MsgID: call.MessageID, BrokerName: call.Broker})
 		return h, call.Record, nil
+	case transport.PushReplyCall:
+		h, body := encodePushReply(call)
+		return h, body, nil
 	case transport.ConsumerStatusCall:
 		h.Request(wire.CodeGetConsumerStatusFromClient, 0)
 		h.SetString("group", call.Group)

@@ -72,6 +72,7 @@ var steady = []part{
 	{name: "send with binary headers", needsJava: true, run: sendWithBinaryHeaders},
 	{name: "send to a new topic", run: sendToNewTopic},
 	{name: "send through the fast port", needsJava: true, run: sendThroughFastPort},
+	{name: "request and reply", needsJava: true, run: requests},
 	{name: "refusals", needsJava: true, run: refusals},
 	{name: "tags", run: tags},
 	{name: "tags of equal hash", run: collidingTags},

@@ -37,6 +37,7 @@ public final class Agent {
         Producers.register(works);
         Consumers.register(works);
         Pulls.register(works);
+        Requests.register(works);
         works.put("stop", order -> {
             CLIENTS.remove(order.text("name")).stop();
             return Map.of();
