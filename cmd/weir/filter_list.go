@@ -95,13 +95,21 @@ func (r *filterRow) covered() string {
 // written is the expression for people, in at most so many characters.
 func (r *filterRow) written(most int) string {
 	if r.Type == "" {
-		return "(each pull brings its own)"
+		return "(each pull brings its own)" + r.bound()
 	}
-	text := strings.Join(strings.Fields(printable(r.Expression)), " ")
+	text := strings.Join(strings.Fields(printable(r.Expression+r.bound())), " ")
 	if utf8.RuneCountInString(text) > most {
 		text = string([]rune(text)[:most-1]) + "…"
 	}
 	return text
+}
+
+// bound is what an operator has joined with the expression.
+func (r *filterRow) bound() string {
+	if len(r.Mandatory) == 0 {
+		return ""
+	}
+	return "  + mandatory: " + strings.Join(r.Mandatory, " AND ")
 }
 
 func (a *app) showFilters(rows []filterRow) {

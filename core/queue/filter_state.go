@@ -2,6 +2,7 @@ package queue
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
@@ -35,8 +36,18 @@ func (f *figures) snapshot() transport.FilterFigures {
 	}
 }
 
-// programOf returns the program of a group's subscription, counted in; nil if there is none.
+// programOf returns the program by which a group gets messages of a topic, its mandatory filters included, counted in; nil
+// if there is none.
 func (p *Pulls) programOf(k filterKey) *program {
+	c, refused := p.set.Bindings.join(context.Background(), k.topic, k.group, chooser{prog: p.ownProgramOf(k)})
+	if refused != nil {
+		return nil
+	}
+	return c.prog
+}
+
+// ownProgramOf is programOf without the filters that are mandatory.
+func (p *Pulls) ownProgramOf(k filterKey) *program {
 	if f, ok := p.set.Filters.get(k.topic, k.group); ok {
 		return f.prog
 	}
@@ -91,22 +102,28 @@ func (p *Pulls) describe(x *transport.Filter, prog *program, reads *verdict.Read
 func (p *Pulls) FilterStates(group string) (list []transport.Filter) {
 	reads := verdict.Reads(coverReads)
 	seen := map[filterKey]bool{}
-	add := func(k filterKey, e filter.Expression, prog *program, fault error, live bool) {
+	add := func(k filterKey, e filter.Expression, own *program, fault error, live bool) {
 		x := transport.Filter{Topic: k.topic, Group: k.group, Expression: e, Live: live}
+		for _, b := range p.set.Bindings.Of(k.topic, k.group) {
+			x.Mandatory = append(x.Mandatory, b.expression())
+		}
 		if of := p.figures.find(k); of != nil {
 			x.FilterFigures = of.snapshot()
 		}
 		if fault != nil {
 			x.Fault = remarkOf(fault)
 		}
-		if prog != nil {
-			p.describe(&x, prog, &reads)
-			if d, ok := prog.Program.(filter.Describer); ok {
+		if own != nil {
+			if d, ok := own.Program.(filter.Describer); ok {
 				x.Engine = d.Describe().Engine
 			}
+		}
+		if prog := p.programOf(k); prog != nil {
+			p.describe(&x, prog, &reads)
 			if e, ok := prog.Program.(filter.Explainer); ok && x.Undecided > 0 && e.Fault() != nil {
 				x.Fault = e.Fault().Error()
 			}
+			prog.release()
 		}
 		seen[k] = true
 		list = append(list, x)
@@ -118,7 +135,7 @@ func (p *Pulls) FilterStates(group string) (list []transport.Filter) {
 	})
 	p.set.Clients.eachSubscription(func(name string, s *subscription) {
 		k := filterKey{s.Topic, name}
-		if (group == "" || name == group) && !seen[k] && (s.prog != nil || s.fault != nil) {
+		if (group == "" || name == group) && !seen[k] && (s.prog != nil || s.fault != nil || len(p.set.Bindings.Of(k.topic, k.group)) > 0) {
 			add(k, s.Expression, s.prog, s.fault, true)
 		}
 	})

@@ -171,8 +171,14 @@ func (p *Pulls) answerHeld(h *holder) {
 
 // Start begins to sweep and to answer pulls that were woken in numbers.
 func (p *Pulls) Start() {
-	p.loop.every(p.set.Clock, sweepInterval, p.Sweep)
-	p.loop.every(p.set.Clock, figuresInterval, p.SweepFigures)
+	swept := p.set.Clock.Now() // when figures were
+	p.loop.every(p.set.Clock, sweepInterval, func() {
+		p.Sweep()
+		if now := p.set.Clock.Now(); now.Sub(swept) >= figuresInterval {
+			swept = now
+			p.SweepFigures()
+		}
+	})
 	p.loop.run(p.wake)
 	p.startForeign()
 	if p.set.Verdicts != nil {

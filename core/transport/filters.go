@@ -37,10 +37,12 @@ type Filter struct {
 	Topic, Group string
 	// Expression is what the group's members subscribe. It is zero when each pull brings its own along.
 	Expression filter.Expression
+	// Mandatory are the filters that an operator has bound to the topic or the group; messages have to pass them as well.
+	Mandatory []filter.Expression
 	// Live says that the group has members that subscribe the topic.
 	Live bool
-	// Engine is what evaluates the expression, Key identifies what it computes, and Kept says that verdicts are kept. They are
-	// zero without a program of the group's own.
+	// Engine is what evaluates the expression, Key identifies what it computes, and Kept says that verdicts are kept. They are of the
+	// group's own program joined with the mandatory ones, but for Engine, and zero without.
 	Engine string
 	Key    filter.Key
 	Kept   bool

@@ -20,11 +20,13 @@ type Filter struct {
 	// Type and Expression are empty when each pull brings its own along.
 	Type       string `json:"type"`
 	Expression string `json:"expression"`
-	Live       bool   `json:"live"` // the group has members that subscribe the topic
-	Engine     string `json:"engine"`
-	Key        string `json:"key"`  // 16 hexadecimal digits, as weir filter explain shows
-	Kept       bool   `json:"kept"` // verdicts are
-	Fault      string `json:"fault"`
+	// Mandatory are the expressions that an operator has bound to the topic or the group, joined by AND.
+	Mandatory []string `json:"mandatory,omitempty"`
+	Live      bool     `json:"live"` // the group has members that subscribe the topic
+	Engine    string   `json:"engine"`
+	Key       string   `json:"key"`  // 16 hexadecimal digits, as weir filter explain shows
+	Kept      bool     `json:"kept"` // verdicts are
+	Fault     string   `json:"fault"`
 
 	Scanned        int64 `json:"scanned"`
 	Matched        int64 `json:"matched"`

@@ -36,6 +36,9 @@ func wireFilter(f *transport.Filter) wire.Filter {
 		Scanned: f.Scanned, Matched: f.Matched, ByIndex: f.ByIndex, ByCover: f.ByCover, JudgedPulling: f.JudgedPulling, JudgedArriving: f.JudgedArriving,
 		Unknown: f.Unknown, Raised: f.Raised, Undecided: f.Undecided, Errors: f.Errors, Nanos: f.Time.Nanoseconds(), Covered: f.Covered, Entries: f.Entries,
 	}
+	for _, m := range f.Mandatory {
+		w.Mandatory = append(w.Mandatory, m.Text)
+	}
 	if f.Key != (filter.Key{}) {
 		w.Key = f.Key.String()
 	}
