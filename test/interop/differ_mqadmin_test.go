@@ -60,7 +60,6 @@ var toolDifferences = []toolDifference{
 	{regexp.MustCompile(`^get(BrokerConfig|NamesrvConfig)`), regexp.MustCompile(` =`), "weir has other settings"},
 	{regexp.MustCompile(`^consumerProgress`), regexp.MustCompile(`^%RETRY%`), "Java's clients find the retry topic some seconds later"},
 	{regexp.MustCompile(`^consumerStatus`), regexp.MustCompile(`@\w+$`), "addresses of Java objects"},
-	{regexp.MustCompile(`^queryMsgBy(Unique)?Key`), regexp.MustCompile(``), "no query by key yet"},
 	{regexp.MustCompile(`AccessConfig|AclConfig`), regexp.MustCompile(``), "no access control yet: weir says so, Java mostly says nothing"},
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/weirmq/weir/test/internal/sut"
 )
 
-// adminStep is one mqadmin command, in which ADDR, NAME, OFFSETID and CLIENT are replaced, and patterns that its output
+// adminStep is one mqadmin command, in which ADDR, NAME, OFFSETID, UNIQID, KEY3 and CLIENT are replaced, and patterns that its output
 // must have. Patterns take any blanks where they have one, and match anywhere.
 type adminStep struct {
 	command string
@@ -49,6 +49,9 @@ var adminSteps = []adminStep{
 	{"deleteSubGroup -b ADDR -g admin-other", []string{`delete subscription group \[admin-other\] from broker \[ADDR\] success`}},
 
 	{"queryMsgById -i OFFSETID", []string{`Topic: AdminTopic`, `Tags: \[TagA\]`, `Keys: \[k0\]`, `Queue Offset: 0`, `consumerGroup=admin-group, trackType=CONSUMED`}},
+	{"queryMsgByKey -t AdminTopic -k k3", []string{`KEY3 1 1`}},
+	{"queryMsgByKey -t AdminTopic -k nobodys", []string{`CODE: 208`}},
+	{"queryMsgByUniqueKey -t AdminTopic -i UNIQID", []string{`Topic: AdminTopic`, `Tags: \[TagA\]`, `Keys: \[k0\]`, `Queue Offset: 0`}},
 	{"queryMsgByOffset -t AdminTopic -b NAME -i 0 -o 4", []string{`Queue Offset: 4`}},
 	{"printMsgByQueue -t AdminTopic -a NAME -i 0 -p true", []string{`(?s)(MSGID: .*){5}`}},
 	{"printMsg -t AdminTopic -d true", []string{`(?s)(MSGID: .*){10}`}},
@@ -103,8 +106,8 @@ func TestMqadmin(t *testing.T) {
 	if client == "" {
 		t.Fatalf("no client in: %s", connection)
 	}
-	words := strings.NewReplacer("ADDR", broker.Addr(), "NAME", broker.Name(), "OFFSETID", sent[0].OffsetMsgID, "CLIENT", client)
-	patterns := strings.NewReplacer("ADDR", regexp.QuoteMeta(broker.Addr()), "NAME", regexp.QuoteMeta(broker.Name()), "CLIENT", regexp.QuoteMeta(client), " ", `\s+`)
+	words := strings.NewReplacer("ADDR", broker.Addr(), "NAME", broker.Name(), "OFFSETID", sent[0].OffsetMsgID, "UNIQID", sent[0].MsgID, "CLIENT", client)
+	patterns := strings.NewReplacer("KEY3", sent[3].MsgID, "ADDR", regexp.QuoteMeta(broker.Addr()), "NAME", regexp.QuoteMeta(broker.Name()), "CLIENT", regexp.QuoteMeta(client), " ", `\s+`)
 	for _, step := range adminSteps {
 		t.Run(step.command, func(t *testing.T) {
 			out := tools.Run(t, strings.Fields(words.Replace(step.command))...)
