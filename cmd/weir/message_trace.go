@@ -39,7 +39,12 @@ func (a *app) messageTraceCommand() *cobra.Command {
 				}
 				events := []traceEvent{}
 				for _, m := range ms {
-					events = append(events, parseTrace(string(m.Body), args[0])...)
+					for _, e := range parseTrace(string(m.Body), args[0]) {
+						if e.Time == 0 {
+							e.Time = m.BornTimestamp // a client that doesn't tell when
+						}
+						events = append(events, e)
+					}
 				}
 				if len(events) == 0 {
 					return notFound("nobody has told what happened to %s: tracing is switched on in clients (enableMsgTrace)", args[0])
