@@ -170,13 +170,12 @@ func TestRecordedTransactions(t *testing.T) {
 	w, manifest := openRecorded(t, "transaction", 10*time.Minute)
 	n := w.start(t)
 	producer := newSession("10.0.0.7:1000")
-	err := n.h.Groups.Heartbeat(t.Context(), caller(producer), &transport.Heartbeat{ClientID: "p", ProducerGroups: []string{"golden-transaction"}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ck := w.clock.(*clock.Manual)
 	var asked []transport.CheckTransaction
 	for len(asked) < 10 { // the check's timer may not be set yet when the clock is moved
+		if err := n.h.Groups.Heartbeat(t.Context(), caller(producer), &transport.Heartbeat{ClientID: "p", ProducerGroups: []string{"golden-transaction"}}); err != nil {
+			t.Fatal(err) // without it the producer would be gone after two minutes, and nobody asked any more
+		}
 		ck.BlockUntil(1)
 		ck.Advance(10 * time.Second)
 		for _, notice := range producer.told() {
