@@ -18,7 +18,7 @@ import (
 )
 
 // The golden batches are what guests of all languages are tested with, here and without a broker: NAME-N.batch is a batch
-// of N messages as mqf_filter gets it, NAME-N.out the three bitmaps that must come back, and golden.json lists them.
+// of N messages as mqf_filter or mqf_call gets it, NAME-N.out what must come back, and golden.json lists them.
 var update = flag.Bool("update", false, "write the golden batches")
 
 const (
@@ -28,11 +28,13 @@ const (
 
 // goldenBatch is an entry of golden.json.
 type goldenBatch struct {
-	Filter string            `json:"filter"`
-	Config map[string]string `json:"config"`
-	Batch  string            `json:"batch"`
-	Out    string            `json:"out"`
-	Count  int               `json:"count"`
+	Filter   string            `json:"filter"`
+	Function string            `json:"function,omitempty"` // for mqf_call, by its name
+	Number   int               `json:"number,omitempty"`   // of the function
+	Config   map[string]string `json:"config"`
+	Batch    string            `json:"batch"`
+	Out      string            `json:"out"`
+	Count    int               `json:"count"`
 }
 
 // goldenCase makes messages and knows their outcomes without any guest.
@@ -201,6 +203,7 @@ func TestGoldenBatches(t *testing.T) {
 			list = append(list, entry)
 		}
 	}
+	list = append(list, goldenCallBatches(t)...)
 	text, err := json.MarshalIndent(list, "", "  ")
 	if err != nil {
 		t.Fatal(err)
@@ -290,9 +293,8 @@ func TestGuests(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				p := compiled(t, bin, nil, func(c *Config) { c.Config = batches[0].Config })
 				for _, g := range batches {
-					runGolden(t, p, g)
+					runGolden(t, goldenProgram(t, bin, g), g)
 				}
 			})
 		}
@@ -318,18 +320,25 @@ func runGolden(t *testing.T, p *program, g goldenBatch) {
 	clear(mem[len(batch) : len(batch)+len(want)])
 	given := p.fuelFor(g.Count)
 	in.fuel.Set(uint64(given))
-	n, err := in.call(in.filter, uint64(in.area), uint64(len(batch)), uint64(in.area)+uint64(len(batch)))
+	judge := func() (uint64, error) {
+		at, out := uint64(in.area), uint64(in.area)+uint64(len(batch))
+		if g.Function != "" {
+			return in.call(in.function, uint64(g.Number), at, uint64(len(batch)), out, uint64(len(want)))
+		}
+		return in.call(in.filter, at, uint64(len(batch)), out)
+	}
+	n, err := judge()
 	if err != nil || int(n) != g.Count {
 		t.Fatalf("%s: %d results, %v", g.Batch, int32(n), err)
 	}
 	t.Logf("%s: fuel %d at start, then %d of %d", g.Batch, start, given-int64(in.fuel.Get()), given)
 	mem, _ = in.mod.Memory().Read(in.area, in.areaSize)
 	if got := mem[len(batch) : len(batch)+len(want)]; !bytes.Equal(got, want) {
-		t.Errorf("%s: bitmaps\n%x, want\n%x", g.Batch, got, want)
+		t.Errorf("%s: results\n%x, want\n%x", g.Batch, got, want)
 	}
 	// What is no batch is refused with its code.
 	mem[0] ^= 1
-	if n, err := in.call(in.filter, uint64(in.area), uint64(len(batch)), uint64(in.area)+uint64(len(batch))); err != nil || int32(n) != -2 {
+	if n, err := judge(); err != nil || int32(n) != -2 {
 		t.Errorf("%s without its magic number gives %d, %v", g.Batch, int32(n), err)
 	}
 }

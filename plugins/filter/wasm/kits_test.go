@@ -104,7 +104,7 @@ func TestKitsBuild(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				runGolden(t, compiled(t, bin, nil, func(c *Config) { c.Config = g.Config }), g)
+				runGolden(t, goldenProgram(t, bin, g), g)
 			}
 		})
 	}

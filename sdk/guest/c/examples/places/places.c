@@ -16,10 +16,11 @@ static const struct {
 
 // A place that isn't known is unknown.
 static mqf_status within(const mqf_batch *b, uint32_t i, mqf_value *value) {
-	double lat = 0, lon = 0;
-	mqf_get_double(0, i, &lat);
-	mqf_get_double(1, i, &lon);
+	double lat, lon;
+	mqf_status status;
+	if ((status = mqf_get_double(0, i, &lat)) != MQF_VALUE || (status = mqf_get_double(1, i, &lon)) != MQF_VALUE) return status;
 	mqf_text city = mqf_get_text(b, 2, i);
+	if (!city.at) return MQF_MISSING;
 	for (uint32_t k = 0; k < sizeof cities / sizeof cities[0]; k++) {
 		if (!mqf_equal(city, cities[k].name)) continue;
 		value->integer = lat >= cities[k].south && lat <= cities[k].north && lon >= cities[k].west && lon <= cities[k].east;
@@ -29,18 +30,22 @@ static mqf_status within(const mqf_batch *b, uint32_t i, mqf_value *value) {
 }
 
 static mqf_status apart(uint32_t i, mqf_value *value) {
-	double at[4] = {0};
-	for (uint32_t k = 0; k < 4; k++) mqf_get_double(k, i, &at[k]);
+	double at[4];
+	for (uint32_t k = 0; k < 4; k++) {
+		mqf_status status = mqf_get_double(k, i, &at[k]);
+		if (status != MQF_VALUE) return status;
+	}
 	double lat = at[0] - at[2], lon = at[1] - at[3];
-	value->number = __builtin_sqrt(lat * lat + lon * lon);
-	return MQF_VALUE;
+	return mqf_give_double(value, __builtin_sqrt(lat * lat + lon * lon));
 }
 
 // Messages without the property are nobody's, and share 0.
 static mqf_status share(const mqf_batch *b, uint32_t i, mqf_value *value) {
-	int64_t of = 0;
+	int64_t of;
 	mqf_text key = mqf_get_text(b, 0, i);
-	if (mqf_get_int(1, i, &of) != MQF_VALUE || of <= 0) return MQF_UNPARSED;
+	mqf_status status = mqf_get_int(1, i, &of);
+	if (status != MQF_VALUE) return status;
+	if (of <= 0) return MQF_UNPARSED;
 	uint32_t hash = 2166136261u;
 	for (uint32_t k = 0; k < key.length; k++) hash = (hash ^ (uint8_t)key.at[k]) * 16777619u;
 	value->integer = key.at ? hash % of : 0;
@@ -51,7 +56,8 @@ static mqf_status call(uint32_t fn, const mqf_batch *b, uint32_t i, mqf_value *v
 	switch (fn) {
 	case WITHIN: return within(b, i, value);
 	case APART: return apart(i, value);
-	default: return share(b, i, value);
+	case SHARE: return share(b, i, value);
+	default: return MQF_NO_FUNCTION;
 	}
 }
 
