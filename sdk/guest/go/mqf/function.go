@@ -39,17 +39,22 @@ type Function struct {
 // are those of the manifest.
 func Functions(list ...Function) { state.functions = list }
 
-// Func0 makes a function without arguments.
+// Func0 makes a function of no arguments.
 func Func0[R Result](f func() (R, error)) Function {
-	return function[R](nil, func(b *Batch, i int) (r R, s Status) { return give(f()) })
+	return function(nil, func(s []source, i int) (r R, status Status) {
+		return give(f())
+	})
 }
 
 // Func1 makes a function of one argument.
 func Func1[A Argument, R Result](f func(A) (R, error)) Function {
-	var a A
-	return function[R]([]Type{typeOf[A]()}, func(b *Batch, i int) (r R, s Status) {
-		if s = get(b, 0, i, &a); s != Value {
-			return r, s
+	var (
+		a A
+	)
+	readA := reader[A]()
+	return function([]Type{typeOf[A]()}, func(s []source, i int) (r R, status Status) {
+		if status = readA(&s[0], i, &a); status != Value {
+			return r, status
 		}
 		return give(f(a))
 	})
@@ -57,58 +62,67 @@ func Func1[A Argument, R Result](f func(A) (R, error)) Function {
 
 // Func2 makes a function of two arguments.
 func Func2[A, B Argument, R Result](f func(A, B) (R, error)) Function {
-	var a A
-	var x B
-	return function[R]([]Type{typeOf[A](), typeOf[B]()}, func(b *Batch, i int) (r R, s Status) {
-		if s = get(b, 0, i, &a); s != Value {
-			return r, s
+	var (
+		a A
+		b B
+	)
+	readA, readB := reader[A](), reader[B]()
+	return function([]Type{typeOf[A](), typeOf[B]()}, func(s []source, i int) (r R, status Status) {
+		if status = readA(&s[0], i, &a); status != Value {
+			return r, status
 		}
-		if s = get(b, 1, i, &x); s != Value {
-			return r, s
+		if status = readB(&s[1], i, &b); status != Value {
+			return r, status
 		}
-		return give(f(a, x))
+		return give(f(a, b))
 	})
 }
 
 // Func3 makes a function of three arguments.
 func Func3[A, B, C Argument, R Result](f func(A, B, C) (R, error)) Function {
-	var a A
-	var x B
-	var y C
-	return function[R]([]Type{typeOf[A](), typeOf[B](), typeOf[C]()}, func(b *Batch, i int) (r R, s Status) {
-		if s = get(b, 0, i, &a); s != Value {
-			return r, s
+	var (
+		a A
+		b B
+		c C
+	)
+	readA, readB, readC := reader[A](), reader[B](), reader[C]()
+	return function([]Type{typeOf[A](), typeOf[B](), typeOf[C]()}, func(s []source, i int) (r R, status Status) {
+		if status = readA(&s[0], i, &a); status != Value {
+			return r, status
 		}
-		if s = get(b, 1, i, &x); s != Value {
-			return r, s
+		if status = readB(&s[1], i, &b); status != Value {
+			return r, status
 		}
-		if s = get(b, 2, i, &y); s != Value {
-			return r, s
+		if status = readC(&s[2], i, &c); status != Value {
+			return r, status
 		}
-		return give(f(a, x, y))
+		return give(f(a, b, c))
 	})
 }
 
 // Func4 makes a function of four arguments.
 func Func4[A, B, C, D Argument, R Result](f func(A, B, C, D) (R, error)) Function {
-	var a A
-	var x B
-	var y C
-	var z D
-	return function[R]([]Type{typeOf[A](), typeOf[B](), typeOf[C](), typeOf[D]()}, func(b *Batch, i int) (r R, s Status) {
-		if s = get(b, 0, i, &a); s != Value {
-			return r, s
+	var (
+		a A
+		b B
+		c C
+		d D
+	)
+	readA, readB, readC, readD := reader[A](), reader[B](), reader[C](), reader[D]()
+	return function([]Type{typeOf[A](), typeOf[B](), typeOf[C](), typeOf[D]()}, func(s []source, i int) (r R, status Status) {
+		if status = readA(&s[0], i, &a); status != Value {
+			return r, status
 		}
-		if s = get(b, 1, i, &x); s != Value {
-			return r, s
+		if status = readB(&s[1], i, &b); status != Value {
+			return r, status
 		}
-		if s = get(b, 2, i, &y); s != Value {
-			return r, s
+		if status = readC(&s[2], i, &c); status != Value {
+			return r, status
 		}
-		if s = get(b, 3, i, &z); s != Value {
-			return r, s
+		if status = readD(&s[3], i, &d); status != Value {
+			return r, status
 		}
-		return give(f(a, x, y, z))
+		return give(f(a, b, c, d))
 	})
 }
 
@@ -123,74 +137,99 @@ func give[R Result](r R, err error) (R, Status) {
 	return r, Unparsed
 }
 
-// get reads an argument. What is there of it without NULL is Missing where it is missing, which ends the function.
-func get[A Argument](b *Batch, slot, i int, to *A) Status {
-	switch p := any(to).(type) {
-	case *float64:
-		return number(b, slot, i, p)
-	case *int64:
-		return number(b, slot, i, p)
-	case *int32:
-		var n int64
-		s := number(b, slot, i, &n)
-		*p = int32(n)
-		return s
-	case *bool:
-		var n int64
-		s := number(b, slot, i, &n)
-		*p = n != 0
-		return s
-	case *string:
-		return b.textAt(slot, i, p)
-	case *Null[float64]:
-		return nullable(p, get(b, slot, i, &p.V))
-	case *Null[int64]:
-		return nullable(p, get(b, slot, i, &p.V))
-	case *Null[int32]:
-		return nullable(p, get(b, slot, i, &p.V))
-	case *Null[bool]:
-		return nullable(p, get(b, slot, i, &p.V))
-	case *Null[string]:
-		return nullable(p, get(b, slot, i, &p.V))
-	}
-	return Unparsed
+// source is where the arguments in one place are in a batch.
+type source struct {
+	base   unsafe.Pointer
+	status unsafe.Pointer // of a typed column
+	values unsafe.Pointer // of it, or references to texts
+	mask   int            // 0 for a constant, which has one entry for all messages
 }
 
-func nullable[T any](p *Null[T], s Status) Status {
-	if p.Valid = s == Value; s == Missing {
-		var none T
-		p.V = none
-		return Value
+// source resolves a slot.
+func (b *Batch) source(slot int) source {
+	s, count := &b.slots[slot], b.header.count
+	mask := -1
+	if s.flags&1 != 0 {
+		mask, count = 0, 1
 	}
-	return s
-}
-
-// entry returns where message i is in the columns of a slot, and how many entries they have: one, in a constant's.
-func (b *Batch) entry(slot *slotEntry, i int) (at int, count uint32) {
-	if slot.flags&1 != 0 {
-		return 0, 1
+	if s.texts != 0 {
+		return source{base: b.base, values: unsafe.Add(b.base, s.texts), mask: mask}
 	}
-	return i, b.header.count
-}
-
-// number reads eight bytes of a typed column. What stands there without a value is no matter.
-func number[T int64 | float64](b *Batch, slot, i int, to *T) Status {
-	s := &b.slots[slot]
-	i, count := b.entry(s, i)
 	column := unsafe.Add(b.base, s.typed)
-	*to = *(*T)(unsafe.Add(column, (count+7)&^7+8*uint32(i)))
-	return *(*Status)(unsafe.Add(column, i))
+	return source{status: column, values: unsafe.Add(column, (count+7)&^7), mask: mask}
 }
 
-func (b *Batch) textAt(slot, i int, to *string) Status {
-	s := &b.slots[slot]
-	i, _ = b.entry(s, i)
-	r := *(*ref)(unsafe.Add(b.base, s.texts+8*uint32(i)))
+func readDouble(s *source, i int, to *float64) Status {
+	i &= s.mask
+	*to = *(*float64)(unsafe.Add(s.values, 8*i))
+	return *(*Status)(unsafe.Add(s.status, i))
+}
+
+func readInt64(s *source, i int, to *int64) Status {
+	i &= s.mask
+	*to = *(*int64)(unsafe.Add(s.values, 8*i))
+	return *(*Status)(unsafe.Add(s.status, i))
+}
+
+func readInt32(s *source, i int, to *int32) Status {
+	i &= s.mask
+	*to = *(*int32)(unsafe.Add(s.values, 8*i)) // the lower half
+	return *(*Status)(unsafe.Add(s.status, i))
+}
+
+func readBool(s *source, i int, to *bool) Status {
+	i &= s.mask
+	*to = *(*int64)(unsafe.Add(s.values, 8*i)) != 0
+	return *(*Status)(unsafe.Add(s.status, i))
+}
+
+func readText(s *source, i int, to *string) Status {
+	r := (*ref)(unsafe.Add(s.values, 8*(i&s.mask)))
 	if r.at == missing {
 		return Missing
 	}
-	*to = b.text(r)
+	*to = unsafe.String((*byte)(unsafe.Add(s.base, r.at)), int(r.length))
 	return Value
+}
+
+// orNull makes a missing argument one that is NULL.
+func orNull[T any](read func(*source, int, *T) Status) func(*source, int, *Null[T]) Status {
+	return func(s *source, i int, to *Null[T]) Status {
+		status := read(s, i, &to.V)
+		if to.Valid = status == Value; status == Missing {
+			var none T
+			to.V = none
+			return Value
+		}
+		return status
+	}
+}
+
+// reader returns what reads arguments of a type. A missing one ends the function where there is no Null for it.
+func reader[A Argument]() (read func(*source, int, *A) Status) {
+	switch p := any(&read).(type) {
+	case *func(*source, int, *float64) Status:
+		*p = readDouble
+	case *func(*source, int, *int64) Status:
+		*p = readInt64
+	case *func(*source, int, *int32) Status:
+		*p = readInt32
+	case *func(*source, int, *bool) Status:
+		*p = readBool
+	case *func(*source, int, *string) Status:
+		*p = readText
+	case *func(*source, int, *Null[float64]) Status:
+		*p = orNull(readDouble)
+	case *func(*source, int, *Null[int64]) Status:
+		*p = orNull(readInt64)
+	case *func(*source, int, *Null[int32]) Status:
+		*p = orNull(readInt32)
+	case *func(*source, int, *Null[bool]) Status:
+		*p = orNull(readBool)
+	case *func(*source, int, *Null[string]) Status:
+		*p = orNull(readText)
+	}
+	return read
 }
 
 func typeOf[A Argument]() Type {
@@ -214,41 +253,53 @@ type answers struct {
 	bits   [3][]uint64
 }
 
-// function runs compute for each message.
-func function[R Result](args []Type, compute func(b *Batch, i int) (R, Status)) Function {
-	var none R
-	_, boolean := any(none).(bool)
+// function computes the value for each message.
+func function[R Result](args []Type, compute func(s []source, i int) (R, Status)) Function {
+	var put func(*answers, int, R)
+	boolean := false
+	switch p := any(&put).(type) {
+	case *func(*answers, int, bool):
+		*p, boolean = putBool, true
+	case *func(*answers, int, int64):
+		*p = putInt64
+	case *func(*answers, int, float64):
+		*p = putDouble
+	}
+	sources := make([]source, len(args))
 	return Function{args: args, boolean: boolean, run: func(b *Batch, out *answers) {
+		for k := range sources {
+			sources[k] = b.source(k)
+		}
 		for i := range b.Len() {
-			r, s := compute(b, i)
-			out.put(i, s, any(&r))
+			r, status := compute(sources, i)
+			switch {
+			case status == Value:
+				put(out, i, r)
+			case !boolean:
+				out.status[i] = status
+			case status == Missing:
+				out.bits[1][i>>6] |= 1 << (i & 63)
+			default:
+				out.bits[2][i>>6] |= 1 << (i & 63)
+			}
 		}
 	}}
 }
 
-// put writes one value. It is behind a pointer, so that nothing is allocated for it.
-func (a *answers) put(i int, s Status, value any) {
-	if a.status != nil {
-		a.status[i] = s
+func putBool(a *answers, i int, x bool) {
+	if x {
+		a.bits[0][i>>6] |= 1 << (i & 63)
 	}
-	switch p := value.(type) {
-	case *bool:
-		which := [...]int{Missing: 1, Value: 0, Unparsed: 2}[s]
-		if s != Value || *p {
-			a.bits[which][i>>6] |= 1 << (i & 63)
-		}
-	case *int64:
-		if s == Value {
-			a.values[i] = uint64(*p)
-		}
-	case *float64:
-		switch {
-		case s != Value:
-		case *p != *p:
-			a.values[i] = 0x7FF8000000000000
-		default:
-			a.values[i] = math.Float64bits(*p)
-		}
+}
+
+func putInt64(a *answers, i int, x int64) {
+	a.status[i], a.values[i] = Value, uint64(x)
+}
+
+func putDouble(a *answers, i int, x float64) {
+	a.status[i], a.values[i] = Value, math.Float64bits(x)
+	if x != x {
+		a.values[i] = 0x7FF8000000000000
 	}
 }
 
