@@ -36,7 +36,7 @@ typedef enum { MQF_FALSE = 0, MQF_TRUE = 1, MQF_UNKNOWN = 2, MQF_RAISE = 3 } mqf
 typedef enum { MQF_TEXT = 0, MQF_INT32 = 1, MQF_INT64 = 2, MQF_DOUBLE = 3, MQF_BOOLEAN = 4 } mqf_type;
 
 // Whether there is a value of the type that was asked for.
-typedef enum { MQF_MISSING = 0, MQF_VALUE = 1, MQF_UNPARSED = 2 } mqf_status;
+typedef enum { MQF_MISSING = 0, MQF_VALUE = 1, MQF_UNPARSED = 2, MQF_NO_FUNCTION = -6 } mqf_status;
 
 enum {
 	MQF_OK = 0,
@@ -225,9 +225,17 @@ typedef union {
 	double number;
 } mqf_value;
 
+// What a function returns with a double. All that isn't a number is one bit pattern.
+static inline mqf_status mqf_give_double(mqf_value *value, double x) {
+	value->number = x;
+	if (x != x) value->integer = 0x7ff8000000000000;
+	return MQF_VALUE;
+}
+
 // Makes the export of a library of functions, which SQL92 expressions call: wasm.NAME.FUNCTION(...). call computes the value
 // of function number fn of the manifest for one message. Slots are the arguments, in their order. It returns MQF_VALUE,
-// MQF_MISSING for unknown, or MQF_UNPARSED for a failure. booleans has a bit for each function that returns a boolean.
+// MQF_MISSING for unknown, or MQF_UNPARSED for a failure, so the status of an argument that it can't do without may be returned as
+// it is; MQF_NO_FUNCTION ends the call. booleans has a bit for each function that returns a boolean.
 //
 //	static mqf_status call(uint32_t fn, const mqf_batch *b, uint32_t i, mqf_value *value) { ... }
 //	MQF_FUNCTIONS(call, 1u << WITHIN)
@@ -240,10 +248,11 @@ typedef union {
 		if (cap < (boolean ? 24 * words : column + 8 * n)) return mqf_fail(MQF_NO_MEMORY, "no room for the values"); \
 		for (uint32_t i = 0; i < n; i++) {                                                                           \
 			mqf_value value = {0};                                                                                   \
-			mqf_status status = call(fn, b, i, &value);                                                              \
+			int status = (int)call(fn, b, i, &value);                                                                \
+			if (status < 0) return mqf_fail(status, "there is no such function");                                    \
 			if (!boolean) {                                                                                          \
 				out[i] = (uint8_t)status;                                                                            \
-				((int64_t *)(out + column))[i] = value.integer;                                                      \
+				((int64_t *)(out + column))[i] = status == MQF_VALUE ? value.integer : 0;                            \
 				continue;                                                                                            \
 			}                                                                                                        \
 			uint32_t set = status == MQF_MISSING ? 1 : status == MQF_UNPARSED ? 2 : 0;                               \

@@ -12,6 +12,11 @@
 // Work with columns: a loop over the slices that Doubles and Ints return costs 11 ns a message. Each calls a function for
 // each message, which is nicer to read and costs 41 ns: calls are dear in Go's WebAssembly.
 //
+// Functions for SQL92 are functions, handed over by name and number of arguments:
+//
+//	func init() { mqf.Functions(mqf.Func3(within), mqf.Func2(share)) }
+//	func within(lat, lon float64, city string) (bool, error) { … }
+//
 // Build:
 //
 //	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -trimpath -ldflags="-s -w" -o filter.wasm .

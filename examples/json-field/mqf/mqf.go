@@ -36,11 +36,13 @@ type Batch struct {
 
 // state is what an instance keeps. The areas are kept for the collector's sake.
 var state struct {
-	filter   Filter
-	area     []uint64
-	batch    Batch
-	verdicts Verdicts
-	failure  []byte
+	filter    Filter
+	functions []Function
+	area      []uint64
+	batch     Batch
+	verdicts  Verdicts
+	answers   answers
+	failure   []byte
 }
 
 // Run hands the filter over. Call it in an init function.
@@ -184,16 +186,17 @@ func buffer(size uint32) unsafe.Pointer {
 
 //go:wasmexport mqf_init
 func start(config unsafe.Pointer, length uint32) int32 {
-	if state.filter == nil {
-		state.failure = []byte("no filter: call mqf.Run in an init function")
-		return -1
+	if state.filter == nil && state.functions == nil {
+		return fail(-1, "neither a filter nor functions: call mqf.Run or mqf.Functions in an init function")
 	}
 	if code := state.batch.open(config, length); code != 0 {
 		return code
 	}
+	if state.filter == nil {
+		return 0
+	}
 	if err := state.filter.Start(&state.batch); err != nil {
-		state.failure = []byte(err.Error())
-		return -4
+		return fail(-4, err.Error())
 	}
 	return 0
 }
@@ -203,6 +206,9 @@ func judge(batch unsafe.Pointer, length uint32, out unsafe.Pointer) int32 {
 	b, v := &state.batch, &state.verdicts
 	if code := b.open(batch, length); code != 0 {
 		return code
+	}
+	if state.filter == nil {
+		return fail(-1, "no filter: call mqf.Run in an init function")
 	}
 	words := (b.Len() + 63) / 64
 	all := unsafe.Slice((*uint64)(out), 3*words)

@@ -3,6 +3,7 @@ package wasm
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"testing"
 
@@ -80,6 +81,55 @@ func BenchmarkOverhead(b *testing.B) {
 				b.ReportMetric(o.best[1], "ns/message-metered")
 				b.ReportMetric(o.best[1]/o.best[0], "times")
 				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}
+
+// BenchmarkCall calls the functions of places as SQL92 does: layout of the arguments, call, values, 64 messages at a time. It
+// reports the time of a message.
+func BenchmarkCall(b *testing.B) {
+	for language, path := range guests(b, "places") {
+		for _, name := range []string{"within", "apart", "share"} {
+			b.Run(name+"/"+language, func(b *testing.B) {
+				bin, err := os.ReadFile(path)
+				if err != nil {
+					b.Fatal(err)
+				}
+				c, err := open(b, bin, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				f, err := c.Function(context.Background(), name)
+				if err != nil {
+					b.Fatal(err)
+				}
+				call := &filter.Call{Want: ^uint64(0), Batch: &filter.Batch{Topic: "bench"}, Args: make([]filter.Argument, len(f.Arguments())), Kinds: f.Arguments()}
+				for k := range call.Args {
+					for i := range filter.ColumnsMax {
+						call.Args[k].Texts[i] = []byte("customer-0001")
+						call.Args[k].Numbers[i] = int64(math.Float64bits(float64(10*k) + float64(i)))
+					}
+				}
+				last := &call.Args[len(call.Args)-1] // the literal
+				switch last.Constant = true; name {
+				case "within":
+					last.Texts[0] = []byte("berlin")
+				case "share":
+					last.Numbers[0] = 100
+				}
+				var r filter.Values
+				b.ReportAllocs()
+				for b.Loop() {
+					r.Reset()
+					if err := f.Call(context.Background(), call, &r); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if r.Failed|r.Raise|r.Unknown != 0 {
+					b.Fatalf("%+v: %v", r, f.Fault())
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/filter.ColumnsMax, "ns/message")
 			})
 		}
 	}

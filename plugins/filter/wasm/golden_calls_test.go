@@ -69,7 +69,9 @@ func each(list ...any) func(i int) goldenValue {
 	}
 }
 
-func column(kind SlotType, list ...any) goldenArgument { return goldenArgument{kind: kind, at: each(list...)} }
+func column(kind SlotType, list ...any) goldenArgument {
+	return goldenArgument{kind: kind, at: each(list...)}
+}
 
 func literal(kind SlotType, x any) goldenArgument {
 	return goldenArgument{kind: kind, constant: true, at: each(x)}

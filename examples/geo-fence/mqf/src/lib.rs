@@ -10,9 +10,14 @@
 //! `start` is called once, with the settings as a batch of one record: slot `k` is the `k`-th setting of the manifest.
 //! `each` is called for every message. Slots are numbered in the order of the manifest's `props`; those that [`need_prop`]
 //! asks for in `start` follow. One call at a time runs in an instance, so a filter needs no locks.
+//!
+//! Functions for SQL92 are functions, and one line: see [`functions`].
 #![no_std]
 
 use core::cell::UnsafeCell;
+
+mod function;
+pub use function::*;
 
 /// What is said of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,6 +105,8 @@ struct Slot {
     texts: *const [u32; 2],
     status: *const u8,
     values: *const u64,
+    kind: u8,
+    mask: u32, // 0 for a constant, which has one entry for all messages
 }
 
 /// A batch of messages, as the broker laid it out. It lives during one call.
@@ -124,17 +131,23 @@ impl Batch {
         if h.minor < 1 {
             return Err(-3);
         }
-        let none = Slot { texts: core::ptr::null(), status: core::ptr::null(), values: core::ptr::null() };
+        let none = Slot { texts: core::ptr::null(), status: core::ptr::null(), values: core::ptr::null(), kind: 0, mask: !0 };
         let mut slots = [none; SLOTS];
         let entries = at.add(h.directory as usize) as *const SlotEntry;
         for i in 0..h.slots as usize {
             let e = &*entries.add(i);
+            slots[i].kind = e.kind;
+            let mut column = h.count as usize;
+            if e.flags & 1 != 0 {
+                slots[i].mask = 0;
+                column = 1;
+            }
             if e.texts != 0 {
                 slots[i].texts = at.add(e.texts as usize) as *const [u32; 2];
             }
             if e.typed != 0 {
                 slots[i].status = at.add(e.typed as usize);
-                slots[i].values = at.add(e.typed as usize + ((h.count as usize + 7) & !7)) as *const u64;
+                slots[i].values = at.add(e.typed as usize + ((column + 7) & !7)) as *const u64;
             }
         }
         Ok(Batch { base: at, header, slots })
@@ -167,7 +180,7 @@ impl Batch {
             return None;
         }
         unsafe {
-            let [at, length] = *s.texts.add(record as usize);
+            let [at, length] = *s.texts.add((record & s.mask) as usize);
             if at == MISSING {
                 return None;
             }
@@ -181,9 +194,10 @@ impl Batch {
         if s.status.is_null() || record >= self.len() {
             return Value::Missing;
         }
+        let at = (record & s.mask) as usize;
         unsafe {
-            match *s.status.add(record as usize) {
-                1 => Value::Is(*s.values.add(record as usize)),
+            match *s.status.add(at) {
+                1 => Value::Is(*s.values.add(at)),
                 0 => Value::Missing,
                 _ => Value::Unparsed,
             }
@@ -277,8 +291,12 @@ static AREA: State<(u32, u32)> = State(UnsafeCell::new((0, 0)));
 
 #[doc(hidden)]
 pub fn refuse(e: Error) -> i32 {
-    unsafe { *LAST_ERROR.0.get() = e.0 };
-    -4
+    fail(-4, e.0)
+}
+
+pub(crate) fn fail(code: i32, why: &'static str) -> i32 {
+    unsafe { *LAST_ERROR.0.get() = why };
+    code
 }
 
 /// Judges all messages of a batch and writes the three bitmaps, 64 verdicts at a time.
