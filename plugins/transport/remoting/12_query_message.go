@@ -22,7 +22,14 @@ func serveQueryMessage(ctx context.Context, r *request) ([]byte, error) {
 	state, err := r.c.e.h.Querier.QueryMessages(ctx, &r.caller, q, &records.Records)
 	if err != nil {
 		records.release()
-		return nil, err
+		code, remark := errorAnswer(err)
+		if code != message.QueryNotFound {
+			return nil, err
+		}
+		r.answer.Code = int32(code)
+		r.answer.SetRemark(remark)
+		r.answer.Write(&wire.QueryMessageReply{}) // RocketMQ's zeros
+		return nil, nil
 	}
 	r.records = records
 	r.answer.Write(&wire.QueryMessageReply{IndexLastUpdateTimestamp: state.StoreTime, IndexLastUpdatePosition: int64(state.Position)})

@@ -77,6 +77,9 @@ func (n *neutral) reply(code int, f *frame, o options) string {
 		if o.shape {
 			v = digits.ReplaceAllString(v, "N")
 		}
+		if key == "indexLastUpdatePhyoffset" && v != "0" { // it depends on the records before
+			v = "POSITION"
+		}
 		if f.code == 1 && (key == "MSG_REGION" || key == "TRACE_ON") {
 			continue
 		}
