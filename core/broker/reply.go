@@ -33,6 +33,7 @@ func (h *handler) Reply(ctx context.Context, r *transport.ReplyMessage) {
 		r.Answer(code(err))
 	}
 	a := newAgain(h)
+	a.batch.Wait = scanProperties(r.Properties).wait
 	a.batch.Messages = []store.Message{{Topic: t.Name, Queue: id, Flag: r.Flag, SysFlag: r.SysFlag, BornTimestamp: r.BornTimestamp,
 		BornHost: r.Session.Remote(), StoreHost: r.StoreHost, ReconsumeTimes: r.ReconsumeTimes, Body: r.Body, Properties: r.Properties}}
 	a.append()
