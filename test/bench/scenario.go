@@ -58,6 +58,9 @@ func scenarios() []scenario {
 		send("batch-16", "send batches of 16 × 1 KiB", "--batch 16 --in-flight 64", 3),
 		send("flush-1", "sync flush, one at a time", "--sync", 0),
 		send("flush-64", "sync flush, 64 in flight", "--in-flight 64", 3),
+		send("tx-32", "transactions of 2 KiB, 32 in flight", "--transactions --size 2KiB --in-flight 32", 5),
+		send("flush-tx-32", "sync flush, transactions of 2 KiB", "--transactions --size 2KiB --in-flight 32", 5),
+		send("delay-64", "send 1 KiB delayed by 1 s", "--delay-level 1 --in-flight 64", 3),
 	}
 	for i := range list {
 		s := &list[i]
