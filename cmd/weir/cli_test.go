@@ -190,6 +190,9 @@ func TestClientCommands(t *testing.T) {
 	if out := run("", "group", "describe", "TOOLS_CONSUMER"); !strings.Contains(out, "state       offline") {
 		t.Errorf("group: %s", out)
 	}
+	if out := run("", "group", "check"); out != "the members of each group subscribe the same\n" {
+		t.Errorf("check of groups: %s", out)
+	}
 	if r := weir("", "group", "describe", "nobody", n); r.code != exitNotFound {
 		t.Errorf("an unknown group: %+v", r)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) groupCommand() *cobra.Command {
-	return a.clientCommand(group("group", "list and describe consumer groups", a.groupListCommand(), a.groupDescribeCommand()))
+	return a.clientCommand(group("group", "list, describe and check consumer groups", a.groupListCommand(), a.groupDescribeCommand(), a.groupCheckCommand()))
 }
 
 // groupRow is one group in a list.

@@ -395,7 +395,7 @@ func (b *Broker) buildQueues(ctx context.Context, h *handler, compilers queue.Co
 			_, err := h.topics.EnsureRetry(group, c.RetryQueues, unit)
 			return err
 		},
-		Left: h.locks.Leave,
+		Left: h.locks.Leave, RefuseConflicts: b.sections.Groups.OnConflict == topic.RefuseOnConflict,
 	})
 	h.pulls = queue.NewPulls(queue.PullSettings{
 		Config: qc, Clock: b.opts.Clock, Logger: b.log, Log: h.store, Topics: h.topics, Groups: onDemand{h.groups},

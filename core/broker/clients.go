@@ -32,6 +32,18 @@ func (h *handler) ConsumerConnections(ctx context.Context, c *transport.Caller, 
 	return h.clients.ConsumerGroup(group)
 }
 
+// Conflicts implements transport.ClientAdmin.
+func (h *handler) Conflicts(ctx context.Context, c *transport.Caller, group string) ([]transport.GroupConflict, error) {
+	resource := groupOf(group)
+	if group == "" {
+		resource = wholeBroker
+	}
+	if err := h.gate.Allow(ctx, c, auth.Describe, resource); err != nil {
+		return nil, err
+	}
+	return h.clients.Conflicts(group), nil
+}
+
 // ProducerConnections implements transport.ClientAdmin.
 func (h *handler) ProducerConnections(ctx context.Context, c *transport.Caller, group string) ([]transport.Connection, error) {
 	if err := h.gate.Allow(ctx, c, auth.Describe, groupOf(group)); err != nil {

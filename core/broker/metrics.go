@@ -22,14 +22,14 @@ type metrics struct {
 	filters filterMetrics
 
 	permission, topics, groups                              metric.Int64ObservableGauge
-	producers, consumers                                    metric.Int64ObservableGauge
+	producers, consumers, conflicts                         metric.Int64ObservableGauge
 	lag, lagLatency                                         metric.Int64ObservableGauge
 	size, flushBehind, dispatchBehind, reserve              metric.Int64ObservableGauge
 	held                                                    metric.Int64ObservableGauge
 	messagesIn, bytesIn, messagesOut, bytesOut              metric.Int64ObservableCounter
 	refused, jumped, judgedArriving, judgedPulling          metric.Int64ObservableCounter
 	sparedArriving, ruledOut, countersDropped, heldRefusals metric.Int64ObservableCounter
-	mandatoryRefused                                        metric.Int64ObservableCounter
+	mandatoryRefused, conflictsRefused                      metric.Int64ObservableCounter
 }
 
 // prepareTelemetry makes the provider that plugins are made with.
@@ -65,6 +65,7 @@ func newMetrics(h *handler, p metric.MeterProvider) error {
 	gauge(&m.groups, "rocketmq_consumer_group_number", "", "subscription groups")
 	gauge(&m.producers, "rocketmq_producer_connections", "", "connected producers")
 	gauge(&m.consumers, "rocketmq_consumer_connections", "", "connected consumers")
+	gauge(&m.conflicts, "weir_consumer_group_subscriptions", "", "different subscriptions of a group's clients, of groups that have more than one")
 	gauge(&m.lag, "rocketmq_consumer_lag_messages", "", "messages that a group has not consumed, before filtering")
 	gauge(&m.lagLatency, "rocketmq_consumer_lag_latency", "ms", "how long the oldest of them has been stored")
 	gauge(&m.size, "rocketmq_storage_size", "By", "bytes of the commit log")
@@ -83,6 +84,7 @@ func newMetrics(h *handler, p metric.MeterProvider) error {
 	counter(&m.ruledOut, "weir_filter_ruled_out_total", "", "entries that pulls passed over by RocketMQ's Bloom bitmaps")
 	counter(&m.sparedArriving, "weir_filter_spared_arriving_total", "", "messages left to the pull because the filters' share of time was used up")
 	counter(&m.mandatoryRefused, "weir_filter_mandatory_refused_total", "", "pulls refused because a mandatory filter couldn't be asked")
+	counter(&m.conflictsRefused, "weir_conflicting_heartbeats_refused_total", "", "heartbeats refused because the members of the group subscribe something else")
 	counter(&m.countersDropped, "weir_counters_dropped_total", "", "counts of topics and groups above queues.counters_max")
 	counter(&m.heldRefusals, "weir_pulls_held_refused_total", "", "pulls answered at once because queues.held_pulls_max were waiting")
 	m.filters.make(k)
@@ -99,6 +101,7 @@ func (m *metrics) observe(_ context.Context, o metric.Observer) error {
 	m.observeBroker(o)
 	m.observeTraffic(o)
 	m.observeClients(o)
+	m.observeConflicts(o)
 	m.filters.observe(m.h, o)
 	m.h.progress.EachLag(func(l queue.Lag) {
 		with := metric.WithAttributeSet(groupLabels(l.Topic, l.Group))
@@ -163,6 +166,13 @@ func (m *metrics) observeClients(o metric.Observer) {
 		labels = append(labels, attribute.String("consumer_group", c.Group), attribute.Bool("is_system", message.IsSystemGroup(c.Group)))
 		o.ObserveInt64(m.consumers, int64(n), metric.WithAttributes(labels...))
 	}
+}
+
+func (m *metrics) observeConflicts(o metric.Observer) {
+	for _, c := range m.h.clients.Conflicts("") {
+		o.ObserveInt64(m.conflicts, int64(len(c.Sides)), metric.WithAttributes(attribute.String("consumer_group", c.Group)))
+	}
+	o.ObserveInt64(m.conflictsRefused, m.h.clients.Refused.Load())
 }
 
 func topicLabels(topic string) attribute.Set {

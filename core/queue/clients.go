@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weirmq/weir/core/clock"
@@ -35,6 +36,8 @@ type ClientSettings struct {
 	// Left, if set, hears that a client has left a consumer group of its own accord, and no other connection of that
 	// group goes by its id.
 	Left func(group, clientID string)
+	// RefuseConflicts refuses the heartbeat of a client that subscribes something else than the other members of its group do.
+	RefuseConflicts bool
 }
 
 // Clients knows the connected members of producer and consumer groups, and what the consumer groups subscribe. It is
@@ -42,6 +45,9 @@ type ClientSettings struct {
 type Clients struct {
 	set  ClientSettings
 	loop loops
+
+	// Refused counts heartbeats that were refused because the members of their group subscribe something else.
+	Refused atomic.Int64
 
 	// find holds every consumer group by name once more, so that pulls needn't take mu.
 	find sync.Map // string -> *consumerGroup
@@ -68,6 +74,7 @@ type member struct {
 	language   string
 	version    int32
 	lastUpdate time.Time
+	wants      string // of a consumer: what it subscribes, see wantsOf
 }
 
 // NewClients returns a registry without clients. Start begins expiry.
@@ -164,8 +171,12 @@ func (c *Clients) heartbeatConsumer(ctx context.Context, m member, d *transport.
 		}
 		subs[s.Topic] = c.set.Programs.compile(ctx, *s)
 	}
-	told, unused, err := c.registerConsumer(m, d, subs)
+	m.wants = wantsOf(d.Group, d.Subscriptions)
+	told, unused, news, err := c.registerConsumer(m, d, subs)
 	releaseAll(unused)
+	if news.group != "" {
+		c.tell(news, &m)
+	}
 	if err == nil {
 		c.set.Filters.Register(ctx, d.Group, d.Subscriptions)
 	}
@@ -175,19 +186,24 @@ func (c *Clients) heartbeatConsumer(ctx context.Context, m member, d *transport.
 	return err
 }
 
-// registerConsumer returns the members to tell, none if nothing changed, and the subscriptions to release.
+// registerConsumer returns the members to tell, none if nothing changed, the subscriptions to release, and what to tell the log.
 func (c *Clients) registerConsumer(m member, d *transport.ConsumerData, subs map[string]*subscription) (
-	told []transport.Session, unused []*subscription, err error) {
+	told []transport.Session, unused []*subscription, news conflictNews, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	g, ok := c.consumers[d.Group]
+	if ok {
+		if news, err = c.admitLocked(g, &m); err != nil {
+			return nil, slices.Collect(maps.Values(subs)), news, err
+		}
+	}
 	of := c.membershipsLocked(m.session)
 	if _, in := of.consumers[d.Group]; !in {
 		if of.len() >= c.set.Config.ClientGroupsMax {
-			return nil, slices.Collect(maps.Values(subs)), tooManyGroups(m.clientID, c.set.Config.ClientGroupsMax)
+			return nil, slices.Collect(maps.Values(subs)), news, tooManyGroups(m.clientID, c.set.Config.ClientGroupsMax)
 		}
 		of.consumers[d.Group] = struct{}{}
 	}
-	g, ok := c.consumers[d.Group]
 	if !ok {
 		g = newConsumerGroup(d.Group)
 		c.consumers[d.Group] = g
@@ -195,12 +211,13 @@ func (c *Clients) registerConsumer(m member, d *transport.ConsumerData, subs map
 	}
 	m.lastUpdate = c.set.Clock.Now()
 	joined := g.joinLocked(m, c.set.Logger)
+	news = g.comparedLocked(&m)
 	g.describeLocked(d)
 	changed, unused := g.subscribeLocked(subs)
 	if joined || changed {
 		told = g.sessionsLocked()
 	}
-	return told, unused, nil
+	return told, unused, news, nil
 }
 
 func tooManyGroups(clientID string, limit int) error {
@@ -275,6 +292,7 @@ func (c *Clients) leaveConsumerLocked(s transport.Session, group string) departu
 		return d
 	}
 	delete(g.members, s)
+	g.countLocked(d.gone, nil)
 	d.alone = true
 	for _, m := range g.members {
 		d.alone = d.alone && m.clientID != d.gone.clientID

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/transport"
 )
@@ -136,5 +137,24 @@ func TestHammerClients(t *testing.T) {
 	wg.Wait()
 	if n := len(w.clients.sessions) + len(w.clients.consumers); n != 0 {
 		t.Errorf("%d things are left after everybody has gone", n)
+	}
+}
+
+// TestLongSubscriptionsAreBounded: of what a member subscribes little is kept, and members still are told apart.
+func TestLongSubscriptionsAreBounded(t *testing.T) {
+	long := func(end string) []transport.Subscription {
+		return []transport.Subscription{sub("T", strings.Repeat("TagÄ||", 2000)+end)}
+	}
+	a, b := wantsOf("g", long("A")), wantsOf("g", long("B"))
+	if len(a) > 2*wantsMax || a != wantsOf("g", long("A")) {
+		t.Errorf("%d bytes are kept", len(a))
+	}
+	if short := wantsOf("g", []transport.Subscription{sub("T", "A")}); short != "T A" || len(oneLine(strings.Repeat("Ä", 500))) > shownMax+4 {
+		t.Errorf("a short one is %q", short)
+	}
+	c, d := []transport.Subscription{{Topic: "T", Expression: filter.Expression{Type: "BODY", Text: strings.Repeat("x", 9000) + "1"}}},
+		[]transport.Subscription{{Topic: "T", Expression: filter.Expression{Type: "BODY", Text: strings.Repeat("x", 9000) + "2"}}}
+	if a == b || wantsOf("g", c) == wantsOf("g", d) {
+		t.Error("different subscriptions look alike")
 	}
 }

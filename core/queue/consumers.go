@@ -25,6 +25,7 @@ type consumerGroup struct {
 	members map[transport.Session]*member
 	typ     transport.ConsumeType
 	from    transport.ConsumeFrom
+	agreement
 }
 
 func newConsumerGroup(name string) *consumerGroup {
@@ -39,6 +40,7 @@ func (g *consumerGroup) joinLocked(m member, log *slog.Logger) bool {
 	if in && old.clientID != m.clientID {
 		log.Error("a connection changed its client id; nobody is told", "group", g.name, "old", old.clientID, "new", m.clientID)
 	}
+	g.countLocked(old, &m)
 	g.members[m.session] = &m
 	return !in
 }

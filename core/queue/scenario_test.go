@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,10 +75,19 @@ type scenario struct {
 	order   int
 	answers replies
 	elapsed time.Duration
+	log     strings.Builder // warnings, and what takes them back
 }
 
 func newScenario(t *testing.T) *scenario {
-	return &scenario{t: t, w: newWorld(t, nil), clients: map[string]*fakeSession{}, pulls: map[*transport.Pull]string{}}
+	s := &scenario{t: t, w: newWorld(t, nil), clients: map[string]*fakeSession{}, pulls: map[*transport.Pull]string{}}
+	log := slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelInfo, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	s.w.clients.set.Logger, s.w.offsets.set.Logger, s.w.pulls.set.Logger = log, log, log
+	return s
 }
 
 func (s *scenario) play(text string) string {
@@ -186,6 +196,10 @@ func (s *scenario) run(words []string) []string {
 		s.w.pulls.SessionClosed(c)
 		s.w.clients.SessionClosed(c)
 		delete(s.clients, a.words[0])
+	case "on_conflict":
+		s.w.clients.set.RefuseConflicts = a.words[0] == "refuse"
+	case "check":
+		return s.check(a)
 	case "members":
 		ids, err := s.w.clients.Consumers(a.set["group"])
 		return result(err, strings.Join(ids, " "))
@@ -222,6 +236,24 @@ func (s *scenario) run(words []string) []string {
 		s.t.Fatalf("unknown command %q", words[0])
 	}
 	return nil
+}
+
+// check shows the groups whose members don't subscribe the same.
+func (s *scenario) check(a args) (lines []string) {
+	for _, c := range s.w.clients.Conflicts(a.set["group"]) {
+		lines = append(lines, "group "+c.Group)
+		for _, side := range c.Sides {
+			line := fmt.Sprintf("  %s: %s", strings.Join(side.Subscribes, "; "), strings.Join(side.Clients, " "))
+			if len(side.Refused) > 0 {
+				line += " (refused " + strings.Join(side.Refused, " ") + ")"
+			}
+			lines = append(lines, strings.TrimRight(line, " "))
+		}
+	}
+	if lines == nil {
+		return []string{"all agree"}
+	}
+	return lines
 }
 
 func result(err error, text string) []string {
@@ -399,6 +431,12 @@ func (s *scenario) observed() []string {
 			out = append(out, fmt.Sprintf("%s is disconnected: %s", n, c.closed))
 			c.closed = ""
 		}
+	}
+	if text := strings.TrimSuffix(s.log.String(), "\n"); text != "" {
+		for _, line := range strings.Split(text, "\n") {
+			out = append(out, "log: "+line)
+		}
+		s.log.Reset()
 	}
 	if n := s.w.log.lent.Load(); n != 0 {
 		s.t.Errorf("%d references to the store are left", n)

@@ -45,15 +45,34 @@ type GroupsConfig struct {
 	AutoCreate bool `yaml:"auto_create" doc:"Let a consumer's first heartbeat or pull create its group. Off, unknown groups are refused."`
 	// Max is the largest number of groups. Beyond it no group is created. Default 100000, 100 to 1000000.
 	Max int `yaml:"max" doc:"Most subscription groups, 100 to 1000000."`
+	// OnConflict says what becomes of a consumer that subscribes other topics, or by other expressions, than the members of its group do:
+	// warn (default) takes it, as RocketMQ does, and says so in the log; refuse refuses its heartbeats, so that it gets no queues
+	// until the others have gone. A group is changed by stopping its members first, then.
+	OnConflict OnConflict `yaml:"on_conflict" doc:"A consumer that subscribes something else than the members of its group do: warn, or refuse its heartbeats until they have gone."`
 }
+
+// OnConflict says what to do about members of a group that subscribe different things.
+type OnConflict string
+
+// The ways to deal with conflicts.
+const (
+	WarnOnConflict   OnConflict = "warn"
+	RefuseOnConflict OnConflict = "refuse"
+)
 
 // DefaultGroupsConfig returns the settings of a broker whose operator says nothing.
 func DefaultGroupsConfig() GroupsConfig {
-	return GroupsConfig{AutoCreate: true, Max: 100_000}
+	return GroupsConfig{AutoCreate: true, Max: 100_000, OnConflict: WarnOnConflict}
 }
 
 // Validate reports all values that make no sense.
-func (c *GroupsConfig) Validate() error { return checkMax(c.Max) }
+func (c *GroupsConfig) Validate() error {
+	var err error
+	if c.OnConflict != WarnOnConflict && c.OnConflict != RefuseOnConflict {
+		err = plugin.Invalid("on_conflict", "%q is unknown, choose warn or refuse", c.OnConflict)
+	}
+	return errors.Join(err, checkMax(c.Max))
+}
 
 func checkMax(n int) error {
 	if n < 100 || n > 1_000_000 {

@@ -93,10 +93,25 @@ type ConsumerGroupInfo struct {
 	Subscriptions []Subscription
 }
 
+// GroupConflict is a group whose members don't subscribe the same.
+type GroupConflict struct {
+	Group string
+	Sides []ConflictSide // at least two
+}
+
+// ConflictSide is those clients of a group that agree.
+type ConflictSide struct {
+	Subscribes []string // "topic expression" each, sorted
+	Clients    []string // the members, by client id
+	Refused    []string // those that were refused lately because of what they subscribe
+}
+
 // ClientAdmin looks at connected clients.
 type ClientAdmin interface {
 	// ConsumerConnections describes an online group; ConsumerNotOnline when it has no member.
 	ConsumerConnections(ctx context.Context, c *Caller, group string) (ConsumerGroupInfo, error)
+	// Conflicts lists the groups whose members don't subscribe the same, by name; an empty name asks for all groups.
+	Conflicts(ctx context.Context, c *Caller, group string) ([]GroupConflict, error)
 	// ProducerConnections lists a producer group's members; none is an error.
 	ProducerConnections(ctx context.Context, c *Caller, group string) ([]Connection, error)
 	// AllProducers lists every producer group's members.

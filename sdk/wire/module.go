@@ -33,6 +33,8 @@ func ownCodeName(code int32) string {
 		return "WEIR_RELOAD_MODULES"
 	case CodeListFilters:
 		return "WEIR_LIST_FILTERS"
+	case CodeListConflicts:
+		return "WEIR_LIST_CONFLICTS"
 	}
 	return ""
 }

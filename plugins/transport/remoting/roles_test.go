@@ -76,6 +76,11 @@ func (a *allRoles) Return(_ context.Context, r *transport.Return) {
 	r.Reply.ReturnDone(r)
 }
 
+func (a *allRoles) Conflicts(_ context.Context, _ *transport.Caller, group string) ([]transport.GroupConflict, error) {
+	a.note("Clients.Conflicts", group)
+	return nil, nil
+}
+
 func (a *allRoles) EndTransaction(_ context.Context, e *transport.EndTransaction) {
 	a.note("Trans.EndTransaction", map[string]any{"group": e.ProducerGroup, "offset": e.Offset, "at": e.Position, "decision": e.Decision,
 		"check": e.FromCheck, "id": e.MessageID})

@@ -49,6 +49,7 @@ func addAdminRoutes(h *transport.Handlers, add addRoute) {
 	add(h.Clients != nil, apart, wire.CodeInvokeBrokerToGetConsumerStatus, serveConsumerStatus)
 	add(h.Clients != nil, apart, wire.CodeGetConsumerRunningInfo, serveRunningInfo)
 	add(h.Clients != nil, apart, wire.CodeConsumeMessageDirectly, serveConsumeDirectly)
+	add(h.Clients != nil, apart, wire.CodeListConflicts, serveConflicts)
 
 	add(h.Stats != nil, apart, wire.CodeGetTopicStatsInfo, serveTopicStats)
 	add(h.Stats != nil, apart, wire.CodeGetConsumeStats, serveConsumeStats)
