@@ -46,6 +46,19 @@ func refusal(err error) error {
 	return &message.Error{Code: message.NoPermission, Remark: err.Error()}
 }
 
+// errStopping refuses what comes when the broker ends before it knows its own address.
+var errStopping error = &message.Error{Code: message.ServiceNotAvailable, Remark: "the broker is stopping"}
+
+// refused counts a message that is refused, and splits the error like code.
+func (h *handler) refused(err error) (message.Code, string) {
+	why := message.CauseOther
+	if e := (*message.Error)(nil); errors.As(err, &e) {
+		why = e.Why()
+	}
+	h.refusals[why].Add(1)
+	return code(err)
+}
+
 // code splits an error into what is sent to the caller.
 func code(err error) (message.Code, string) {
 	if e := (*message.Error)(nil); errors.As(err, &e) {

@@ -46,6 +46,9 @@ type handler struct {
 	// forgetRoute tells the embedded name server that a topic is gone from this broker.
 	forgetRoute func(topic string)
 
+	// refusals counts messages that were sent, returned or replied and not taken, by cause.
+	refusals [message.Causes]atomic.Int64
+
 	maxMessageSize  int
 	clusterProperty message.Properties
 	started         time.Time

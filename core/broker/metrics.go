@@ -77,7 +77,7 @@ func newMetrics(h *handler, p metric.MeterProvider) error {
 	counter(&m.bytesIn, "rocketmq_throughput_in_total", "", "bytes of the bodies stored")
 	counter(&m.messagesOut, "rocketmq_messages_out_total", "", "messages delivered")
 	counter(&m.bytesOut, "rocketmq_throughput_out_total", "", "bytes of the records delivered")
-	counter(&m.refused, "weir_messages_refused_total", "", "messages that were not stored")
+	counter(&m.refused, "weir_messages_refused_total", "", "messages that were sent, returned or replied, and not taken")
 	counter(&m.jumped, "weir_filter_jumped_total", "", "entries that pulls passed over by kept verdicts")
 	counter(&m.judgedArriving, "weir_filter_judged_arriving_total", "", "messages judged by a filter when they arrived")
 	counter(&m.judgedPulling, "weir_filter_judged_pulling_total", "", "messages judged by a filter at a pull, verdict kept")
@@ -126,7 +126,9 @@ func (m *metrics) observeBroker(o metric.Observer) {
 	if s.EarliestStoreTime > 0 {
 		o.ObserveInt64(m.reserve, max(0, h.clock.Now().Sub(time.UnixMilli(s.EarliestStoreTime)).Milliseconds()), disk)
 	}
-	o.ObserveInt64(m.refused, s.Refused)
+	for cause := range message.Causes {
+		o.ObserveInt64(m.refused, h.refusals[cause].Load(), metric.WithAttributes(attribute.String("cause", cause.String())))
+	}
 	o.ObserveInt64(m.held, int64(h.pulls.Held()))
 	v := h.pulls.Verdicts()
 	o.ObserveInt64(m.jumped, v.Jumped.Load())

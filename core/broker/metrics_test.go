@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/transport"
 )
 
 // ofAll are the labels that all metrics have.
@@ -50,6 +51,16 @@ func TestMetrics(t *testing.T) {
 	if err := n.h.Offsets.CommitOffset(t.Context(), caller(newSession("10.0.0.1:1")), "g", message.QueueKey{Topic: "T"}, 1); err != nil {
 		t.Fatal(err)
 	}
+	unknown, closed, large := newSend("U", "x"), newSend(message.TopicSchedule, "x"), newSend("T", strings.Repeat("x", 5<<20))
+	unknown.DefaultTopic = []byte("nothing")
+	batch := newSend("T", "no batch")
+	batch.Batch = true
+	n.send(newSession("10.0.0.1:1"), unknown, closed, large, batch)
+	nobody := &transport.ReplyMessage{Session: newSession("10.0.0.1:1"), Send: newSend("R", "x")}
+	n.h.Replier.Reply(t.Context(), nobody)
+	if nobody.Code != message.SystemError {
+		t.Errorf("a reply to nobody: %v", nobody.Code)
+	}
 	text := n.scrape()
 	for _, want := range []string{
 		`rocketmq_broker_permission 6`,
@@ -60,6 +71,11 @@ func TestMetrics(t *testing.T) {
 		`rocketmq_consumer_connections{consumer_group="g",`,
 		`rocketmq_storage_flush_behind_bytes{storage_medium="disk",storage_type="local"} `,
 		`weir_pulls_held 0`,
+		`weir_messages_refused_total{cause="missing"} 1`,
+		`weir_messages_refused_total{cause="permission"} 1`,
+		`weir_messages_refused_total{cause="illegal"} 2`,
+		`weir_messages_refused_total{cause="client"} 1`,
+		`weir_messages_refused_total{cause="disk"} 0`,
 	} {
 		if !strings.Contains(text, "\n"+want) {
 			t.Errorf("no %s in\n%s", want, text)

@@ -15,22 +15,22 @@ import (
 func (h *handler) Reply(ctx context.Context, r *transport.ReplyMessage) {
 	t, err := h.topicForSend(ctx, &r.Send)
 	if err != nil {
-		r.Answer(code(err))
+		r.Answer(h.refused(err))
 		return
 	}
 	id, err := chooseQueue(t, r.QueueID)
 	if err != nil {
-		r.Answer(code(err))
+		r.Answer(h.refused(err))
 		return
 	}
 	var ok bool
 	if r.StoreHost, ok = h.storeHost(); !ok {
-		r.Answer(message.ServiceNotAvailable, "the broker is stopping")
+		r.Answer(h.refused(errStopping))
 		return
 	}
 	r.Code, r.Remark, r.AnsweredQueueID = message.Success, "", id
 	if err := h.pushReply(ctx, r); err != nil {
-		r.Answer(code(err))
+		r.Answer(h.refused(err))
 	}
 	a := newAgain(h)
 	a.batch.Wait = scanProperties(r.Properties).wait
@@ -52,11 +52,11 @@ func (h *handler) Reply(ctx context.Context, r *transport.ReplyMessage) {
 func (h *handler) pushReply(ctx context.Context, r *transport.ReplyMessage) error {
 	to, ok := message.Properties(r.Properties).Get(message.PropReplyToClient)
 	if !ok || len(to) == 0 {
-		return &message.Error{Code: message.SystemError, Remark: "reply message properties[" + message.PropReplyToClient + "] is null"}
+		return &message.Error{Code: message.SystemError, Remark: "reply message properties[" + message.PropReplyToClient + "] is null", Cause: message.CauseClient}
 	}
 	asker, ok := h.clients.ProducerSession(string(to))
 	if !ok {
-		return &message.Error{Code: message.SystemError, Remark: fmt.Sprintf("push reply message fail, channel of <%s> not found.", to)}
+		return &message.Error{Code: message.SystemError, Remark: fmt.Sprintf("push reply message fail, channel of <%s> not found.", to), Cause: message.CauseClient}
 	}
 	now := clock.Millis(h.clock.Now())
 	own := message.AppendReplaced(nil, r.Properties, message.PropPushReplyTime, strconv.FormatInt(now, 10))
@@ -67,7 +67,7 @@ func (h *handler) pushReply(ctx context.Context, r *transport.ReplyMessage) erro
 		err = fmt.Errorf("it answered %d: %s", int(reply.Code), reply.Remark)
 	}
 	if err != nil {
-		return &message.Error{Code: message.SystemError, Remark: fmt.Sprintf("push reply message to %s fail: %v", to, err)}
+		return &message.Error{Code: message.SystemError, Remark: fmt.Sprintf("push reply message to %s fail: %v", to, err), Cause: message.CauseClient}
 	}
 	return nil
 }

@@ -43,14 +43,14 @@ func (h *handler) Send(ctx context.Context, b *transport.SendBatch) {
 	}
 	if !w.begin(h, b) {
 		for i := range b.Sends {
-			b.Sends[i].Answer(message.ServiceNotAvailable, "the broker is stopping")
+			b.Sends[i].Answer(h.refused(errStopping))
 		}
 		b.Reply.SendsDone(b)
 		return
 	}
 	for i := range b.Sends {
 		if err := w.add(ctx, i); err != nil {
-			b.Sends[i].Answer(code(err))
+			b.Sends[i].Answer(h.refused(err))
 		}
 	}
 	if len(w.batch.Messages) == 0 {
@@ -82,6 +82,9 @@ func (w *sendWork) Appended(*store.Batch) {
 		messages := w.batch.Messages[r.first : r.first+r.count]
 		s, m := &b.Sends[r.send], &messages[0]
 		s.Code, s.Remark = m.Code, m.Remark
+		if m.Code != message.Success {
+			h.refusals[m.Cause].Add(1)
+		}
 		s.AnsweredQueueID, s.QueueOffset = r.answer, m.QueueOffset
 		from := len(b.Positions)
 		for i := range messages {

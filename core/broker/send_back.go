@@ -17,7 +17,7 @@ import (
 func (h *handler) Return(ctx context.Context, r *transport.Return) {
 	stored, err := h.giveBack(ctx, r)
 	if err != nil {
-		r.Code, r.Remark = code(err)
+		r.Code, r.Remark = h.refused(err)
 	}
 	if !stored {
 		r.Reply.ReturnDone(r)
@@ -98,6 +98,7 @@ func (w *returning) Appended(*store.Batch) {
 	m, r := &w.one[0], w.request
 	r.Code, r.Remark = m.Code, m.Remark
 	if m.Code != message.Success {
+		w.handler.refusals[m.Cause].Add(1)
 		r.Code = message.SystemError
 	} else {
 		w.handler.counters.Stored(w.handler.identity.cluster, m.Topic, 1, int64(len(m.Body)))

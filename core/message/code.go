@@ -78,6 +78,8 @@ func (c Code) String() string {
 type Error struct {
 	Code   Code
 	Remark string
+	// Cause is why, where the code alone doesn't say; see Why.
+	Cause Cause
 }
 
 // Error returns the code's name and the remark.

@@ -23,10 +23,10 @@ type Message struct {
 
 // Errors of Check, made once: refusing a flood of bad messages must not cost allocations.
 var (
-	errTopicEmpty = &Error{MessageIllegal, "the message has no topic"}
-	errTopicLong  = &Error{MessageIllegal, "the topic is longer than 127 bytes"}
-	errPropsLong  = &Error{MessageIllegal, "the properties are longer than 32767 bytes"}
-	errBodyLong   = &Error{MessageIllegal, "the message body is longer than the maximum message size"}
+	errTopicEmpty = &Error{Code: MessageIllegal, Remark: "the message has no topic"}
+	errTopicLong  = &Error{Code: MessageIllegal, Remark: "the topic is longer than 127 bytes"}
+	errPropsLong  = &Error{Code: MessageIllegal, Remark: "the properties are longer than 32767 bytes"}
+	errBodyLong   = &Error{Code: MessageIllegal, Remark: "the message body is longer than the maximum message size"}
 )
 
 // Check says whether m can be stored with bodies of up to maxBody bytes; the error is an *Error with MessageIllegal.

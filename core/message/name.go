@@ -58,7 +58,7 @@ func checkName(kind, name string, longest int) error {
 }
 
 func refused(format string, args ...any) error {
-	return &Error{SystemError, fmt.Sprintf(format, args...)}
+	return &Error{Code: SystemError, Remark: fmt.Sprintf(format, args...)}
 }
 
 func legalNameRune(r rune) bool {

@@ -255,11 +255,32 @@ func counted(sysFlag int32) bool {
 	return t == 0 || t == message.FlagCommit
 }
 
+// causeOf says why a message was refused. That the store can't is the fault of the disk but where it says something else.
+func causeOf(c message.Code, remark string) message.Cause {
+	switch {
+	case remark == fatalRemark:
+		return message.CauseFlush
+	case remark == notStartedRemark, remark == closingRemark:
+		return message.CauseStopping
+	case c == message.ServiceNotAvailable:
+		return message.CauseDisk
+	}
+	e := message.Error{Code: c}
+	return e.Why()
+}
+
+// The remarks while nothing is stored because the store isn't open.
+const (
+	notStartedRemark = "the store is not started yet"
+	closingRemark    = "the broker is shutting down"
+)
+
 // complete hands b back.
 func (s *Store) complete(b *Batch) {
 	for i := range b.Messages {
 		if b.Messages[i].Code != message.Success {
 			s.stats.refused.Add(1)
+			b.Messages[i].Cause = causeOf(b.Messages[i].Code, b.Messages[i].Remark)
 		}
 		b.Messages[i].queue = nil
 	}

@@ -30,6 +30,7 @@ type Message struct {
 	// The answer. With Success the message is stored as the flush mode promises. With FlushDiskTimeout it may be stored.
 	Code           message.Code
 	Remark         string
+	Cause          message.Cause // of a refusal
 	Position       message.Position
 	QueueOffset    message.Offset
 	StoreTimestamp int64 // ms

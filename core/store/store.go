@@ -139,7 +139,7 @@ func newStore(ctx context.Context, o Options) *Store {
 	s.scratch.New = func() any { return new(scratch) }
 	s.cold.New = func() any { return new(coldBytes) }
 	s.app.fill, s.app.spare = &tail{segment: int64(o.Config.SegmentSize)}, &tail{segment: int64(o.Config.SegmentSize)}
-	s.app.closing = "the store is not started yet"
+	s.app.closing = notStartedRemark
 	s.app.wake = make(chan struct{}, 1)
 	s.dispatcher.wake = make(chan struct{}, 1)
 	return s
@@ -258,7 +258,7 @@ func (s *Store) close(ctx context.Context) error {
 func (s *Store) drain(ctx context.Context) error {
 	a := &s.app
 	a.mu.Lock()
-	a.open, a.closing = false, "the broker is shutting down"
+	a.open, a.closing = false, closingRemark
 	var idle chan struct{}
 	if a.writing {
 		if a.idle == nil {

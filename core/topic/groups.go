@@ -160,5 +160,5 @@ func (g *Groups) checkRoom(d *draft[transport.GroupConfig], name string, code me
 	}
 	return &message.Error{Code: code, Remark: fmt.Sprintf(
 		"group %q was not created: there are %d groups already and groups.max is %d; delete groups that nobody uses, or raise groups.max",
-		name, len(d.values), g.cfg.Max)}
+		name, len(d.values), g.cfg.Max), Cause: message.CauseQuota}
 }

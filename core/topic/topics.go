@@ -172,7 +172,7 @@ func (t *Topics) checkRoom(d *draft[transport.TopicConfig], name string, code me
 	}
 	return &message.Error{Code: code, Remark: fmt.Sprintf(
 		"topic %q was not created: there are %d topics already and topics.max is %d; delete topics that nobody uses, or raise topics.max",
-		name, len(d.values), t.cfg.Max)}
+		name, len(d.values), t.cfg.Max), Cause: message.CauseQuota}
 }
 
 // refuse1 makes the error with which RocketMQ refuses an administrator's request.

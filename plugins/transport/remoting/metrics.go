@@ -20,9 +20,12 @@ type metrics struct {
 	malformedFrames atomic.Int64
 	requests        atomic.Int64
 	answers         atomic.Int64
-	refusals        atomic.Int64 // answers with a code other than 0
+	refusals        [refusalCodes]atomic.Int64 // answers with a code other than 0, by code; those with a larger one at 0
 	panics          atomic.Int64
 }
+
+// refusalCodes is more than all codes that RocketMQ has for answers but a few that nobody sends.
+const refusalCodes = 256
 
 // newMetrics makes the metrics of an endpoint; a broker and the name server inside it are told apart by the label plugin.
 func newMetrics(p metric.MeterProvider, id plugin.ID) (*metrics, error) {
@@ -38,7 +41,6 @@ func newMetrics(p metric.MeterProvider, id plugin.ID) (*metrics, error) {
 		{"weir.remoting.frames.malformed", "connections closed because the peer broke the protocol", &m.malformedFrames},
 		{"weir.remoting.requests", "requests received", &m.requests},
 		{"weir.remoting.answers", "answers made", &m.answers},
-		{"weir.remoting.refusals", "answers with a code other than SUCCESS", &m.refusals},
 		{"weir.remoting.panics", "requests during which the broker panicked", &m.panics},
 	}
 	made := make([]metric.Int64ObservableCounter, len(counters))
@@ -54,14 +56,23 @@ func newMetrics(p metric.MeterProvider, id plugin.ID) (*metrics, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make gauge weir.remoting.connections: %w", err)
 	}
+	refusals, err := meter.Int64ObservableCounter("weir.remoting.refusals", metric.WithDescription("answers with a code other than SUCCESS"))
+	if err != nil {
+		return nil, fmt.Errorf("make counter weir.remoting.refusals: %w", err)
+	}
 	// A callback of its own for each endpoint: those that are given to the instruments count for the first endpoint only.
 	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for i, c := range counters {
 			o.ObserveInt64(made[i], c.v.Load(), with)
 		}
+		for code := range m.refusals {
+			if n := m.refusals[code].Load(); n > 0 {
+				o.ObserveInt64(refusals, n, with, metric.WithAttributes(attribute.Int("code", code)))
+			}
+		}
 		o.ObserveInt64(open, m.connections.Load(), with)
 		return nil
-	}, append(all, open)...)
+	}, append(all, open, refusals)...)
 	if err != nil {
 		return nil, fmt.Errorf("make the metrics of %s: %w", id, err)
 	}
@@ -76,6 +87,9 @@ func (m *metrics) opened() {
 func (m *metrics) answered(code int32) {
 	m.answers.Add(1)
 	if code != 0 {
-		m.refusals.Add(1)
+		if code < 0 || code >= refusalCodes {
+			code = 0
+		}
+		m.refusals[code].Add(1)
 	}
 }
