@@ -86,7 +86,7 @@ func TestADeletedTopicBeginsAnew(t *testing.T) {
 		t.Errorf("after a restart: %v, %d records", p.Code, p.Records.Count)
 	}
 	p.Records.Release()
-	if at, err := n.h.Offsets.CommittedOffset(ctx, c, "g", q, true); at != 2 || err != nil {
+	if at, err := n.h.Offsets.CommittedOffset(ctx, c, "g", q, true); codeOf(t, err) != message.QueryNotFound {
 		t.Errorf("the group's offset: %d, %v", at, err)
 	}
 }

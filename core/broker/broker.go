@@ -282,7 +282,7 @@ func (b *Broker) startFilters(ctx context.Context) (queue.CompilerMap, error) {
 func (b *Broker) startCore(ctx context.Context, g *gate, compilers queue.CompilerMap) error {
 	cfg, sec := b.opts.Config, &b.sections
 	h := &handler{
-		gate: g, clock: b.opts.Clock, identity: identity{cfg.Broker.Cluster, cfg.Broker.Name},
+		gate: g, clock: b.opts.Clock, log: b.log, identity: identity{cfg.Broker.Cluster, cfg.Broker.Name},
 		maxMessageSize: int(sec.Store.MaxMessageSize), started: b.opts.Clock.Now(), hostDone: make(chan struct{}),
 		clusterProperty: message.AppendProperty(nil, message.PropCluster, cfg.Broker.Cluster),
 		forgetRoute:     func(string) {}, transactionsEnabled: sec.Transactions.Enabled,
@@ -379,7 +379,7 @@ func (b *Broker) buildQueues(ctx context.Context, h *handler, compilers queue.Co
 	b.onStop("counters", h.counters.Stop)
 	h.offsets = queue.NewOffsets(queue.OffsetSettings{
 		Config: qc, Clock: b.opts.Clock, Logger: b.log, FS: b.opts.FS, Log: h.store,
-		Path: filepath.Join(cfg.DataDir, "config", "consumerOffset.json"),
+		Path: filepath.Join(cfg.DataDir, "config", "consumerOffset.json"), Recreated: h.store.TopicDeleted,
 	})
 	h.filters = queue.NewFilters(queue.FilterSettings{
 		Config: qc, Clock: b.opts.Clock, Logger: b.log, FS: b.opts.FS, Programs: h.programs,
@@ -401,7 +401,7 @@ func (b *Broker) buildQueues(ctx context.Context, h *handler, compilers queue.Co
 		Config: qc, Clock: b.opts.Clock, Logger: b.log, Log: h.store, Topics: h.topics, Groups: onDemand{h.groups},
 		Clients: h.clients, Programs: h.programs, Filters: h.filters, Offsets: h.offsets, Counters: h.counters,
 		Verdicts: h.verdicts, Bindings: bindings,
-		Perm: h.settings.perm, Cluster: cfg.Broker.Cluster,
+		Perm: h.settings.perm, Cluster: cfg.Broker.Cluster, Recreated: h.store.TopicDeleted,
 	})
 	return nil
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"log/slog"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ import (
 type handler struct {
 	gate         *gate
 	clock        clock.Clock
+	log          *slog.Logger
 	identity     identity
 	store        *store.Store
 	verdicts     *verdict.Covers // nil when none are kept

@@ -29,7 +29,7 @@ type metrics struct {
 	messagesIn, bytesIn, messagesOut, bytesOut              metric.Int64ObservableCounter
 	refused, jumped, judgedArriving, judgedPulling          metric.Int64ObservableCounter
 	sparedArriving, ruledOut, countersDropped, heldRefusals metric.Int64ObservableCounter
-	mandatoryRefused, conflictsRefused                      metric.Int64ObservableCounter
+	mandatoryRefused, conflictsRefused, moved               metric.Int64ObservableCounter
 }
 
 // prepareTelemetry makes the provider that plugins are made with.
@@ -84,6 +84,7 @@ func newMetrics(h *handler, p metric.MeterProvider) error {
 	counter(&m.ruledOut, "weir_filter_ruled_out_total", "", "entries that pulls passed over by RocketMQ's Bloom bitmaps")
 	counter(&m.sparedArriving, "weir_filter_spared_arriving_total", "", "messages left to the pull because the filters' share of time was used up")
 	counter(&m.mandatoryRefused, "weir_filter_mandatory_refused_total", "", "pulls refused because a mandatory filter couldn't be asked")
+	counter(&m.moved, "weir_pulls_out_of_range_total", "", "pulls for an offset that isn't in the queue, sent to the nearest that is right")
 	counter(&m.conflictsRefused, "weir_conflicting_heartbeats_refused_total", "", "heartbeats refused because the members of the group subscribe something else")
 	counter(&m.countersDropped, "weir_counters_dropped_total", "", "counts of topics and groups above queues.counters_max")
 	counter(&m.heldRefusals, "weir_pulls_held_refused_total", "", "pulls answered at once because queues.held_pulls_max were waiting")
@@ -129,6 +130,7 @@ func (m *metrics) observeBroker(o metric.Observer) {
 	for cause := range message.Causes {
 		o.ObserveInt64(m.refused, h.refusals[cause].Load(), metric.WithAttributes(attribute.String("cause", cause.String())))
 	}
+	o.ObserveInt64(m.moved, h.pulls.Moved())
 	o.ObserveInt64(m.held, int64(h.pulls.Held()))
 	v := h.pulls.Verdicts()
 	o.ObserveInt64(m.jumped, v.Jumped.Load())

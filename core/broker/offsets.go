@@ -29,5 +29,10 @@ func (h *handler) CommitOffset(ctx context.Context, c *transport.Caller, group s
 	if err := h.consumerOf(ctx, c, group, q.Topic); err != nil {
 		return err
 	}
+	if h.store.TopicDeleted(q.Topic) {
+		if _, known := h.topics.Topic(q.Topic); !known {
+			return nil // a consumer that hasn't noticed yet: its offset means nothing to a new topic of that name
+		}
+	}
 	return h.offsets.Commit(group, q, o)
 }

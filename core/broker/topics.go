@@ -23,7 +23,8 @@ func (h *handler) PutTopic(ctx context.Context, c *transport.Caller, t transport
 }
 
 // DeleteTopic implements transport.TopicAdmin. The configuration goes first, so that nothing new is stored; then the
-// queues. Offsets stay: RocketMQ keeps them, too.
+// queues, and what groups have consumed of them: offsets of a topic of that name will begin anew. RocketMQ keeps them, and a group then
+// misses what the new topic gets before it.
 func (h *handler) DeleteTopic(ctx context.Context, c *transport.Caller, topic string) error {
 	if err := h.gate.Allow(ctx, c, auth.Alter, topicOf(topic)); err != nil {
 		return err
@@ -33,6 +34,9 @@ func (h *handler) DeleteTopic(ctx context.Context, c *transport.Caller, topic st
 	}
 	if err := h.removeQueues(topic); err != nil {
 		return fmt.Errorf("topic %s is gone from the configuration, but its queues could not be removed: %w", topic, err)
+	}
+	if n := h.offsets.RemoveTopic(topic); n > 0 {
+		h.log.Info("offsets of groups in a deleted topic are forgotten", "topic", topic, "groups", n)
 	}
 	h.forgetRoute(topic)
 	return nil

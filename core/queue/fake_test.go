@@ -109,6 +109,17 @@ func (l *fakeLog) send(topic string, id message.QueueID, tag, body string) messa
 
 var testHost = netip.MustParseAddrPort("127.0.0.1:10911")
 
+// forget empties the queues of a topic, as deleting it does.
+func (l *fakeLog) forget(topic string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for q := range l.queues {
+		if q.Topic == topic {
+			delete(l.queues, q)
+		}
+	}
+}
+
 func (l *fakeLog) setEntry(q message.QueueKey, o message.Offset, e message.Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -29,6 +29,8 @@ type OffsetSettings struct {
 		Index
 		Reader
 	}
+	// Recreated, if set, says that a topic was deleted once and has come back since, so that its offsets have begun anew.
+	Recreated func(topic string) bool
 }
 
 // Offsets keeps, for each group and each queue that it consumes, the offset of the next message to consume. It is safe
@@ -171,7 +173,7 @@ func (o *Offsets) Committed(group string, q message.QueueKey) (at message.Offset
 // strict is set, the error is QueryNotFound and the client decides.
 func (o *Offsets) Query(group string, q message.QueueKey, strict bool) (message.Offset, error) {
 	if at, ok := o.Committed(group, q); ok {
-		return at, nil
+		return o.correct(group, q, at), nil
 	}
 	if !strict {
 		young, err := o.young(q)
@@ -274,13 +276,23 @@ func (o *Offsets) All() map[string]map[message.QueueID]message.Offset {
 
 // Remove forgets all offsets of a group.
 func (o *Offsets) Remove(group string) {
+	o.remove(func(k progressKey) bool { return k.group == group })
+}
+
+// RemoveTopic forgets all groups' offsets in a topic, and returns of how many groups there were some.
+func (o *Offsets) RemoveTopic(topic string) (groups int) {
+	return o.remove(func(k progressKey) bool { return k.topic == topic })
+}
+
+func (o *Offsets) remove(which func(progressKey) bool) (n int) {
 	for i := range o.shards {
 		s := &o.shards[i]
 		s.mu.Lock()
 		for k, p := range s.progress {
-			if k.group != group {
+			if !which(k) {
 				continue
 			}
+			n++
 			delete(s.progress, k)
 			p.mu.RLock()
 			o.count.Add(-int64(len(p.cells)))
@@ -289,6 +301,7 @@ func (o *Offsets) Remove(group string) {
 		}
 		s.mu.Unlock()
 	}
+	return n
 }
 
 // Clone copies a group's offsets to another group: in one topic or, when topic is empty, in all for which include is

@@ -33,6 +33,8 @@ type PullSettings struct {
 	Perm func() message.Perm
 	// Cluster is the key of the whole broker's counters.
 	Cluster string
+	// Recreated, if set, says that a topic was deleted once and has come back since.
+	Recreated func(topic string) bool
 }
 
 // Pulls answers pull requests, and holds those that may wait. It is safe for concurrent use.
@@ -43,6 +45,7 @@ type Pulls struct {
 	loop  loops
 	live  live
 	round round
+	moved moved
 
 	verdicts VerdictCounters
 	figures  figureTable
@@ -145,7 +148,7 @@ func (p *Pulls) read(ctx context.Context, r *transport.Pull, c chooser) {
 	case r.Offset == high:
 		r.Code, r.Remark, r.NextBeginOffset = message.PullNotFound, statusOverflowOne, r.Offset
 	case r.Offset > high:
-		r.Code, r.Remark, r.NextBeginOffset = message.PullOffsetMoved, statusOverflowBadly, high
+		r.Code, r.Remark, r.NextBeginOffset = message.PullOffsetMoved, statusOverflowBadly, rightEnd(p.set.Recreated, r.Topic, low, high)
 	default:
 		s := p.scans.Get().(*scan)
 		s.begin(p, r, c, low, high)
@@ -153,4 +156,10 @@ func (p *Pulls) read(ctx context.Context, r *transport.Pull, c chooser) {
 		s.end()
 		p.scans.Put(s)
 	}
+	if r.Code == message.PullOffsetMoved {
+		p.moved.tell(p.set.Logger, p.set.Clock, r.Group, queueOf(r), r.Offset, r.NextBeginOffset, low, high)
+	}
 }
+
+// Moved returns how many pulls came for an offset that isn't there.
+func (p *Pulls) Moved() int64 { return p.moved.count.Load() }

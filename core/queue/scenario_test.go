@@ -75,7 +75,9 @@ type scenario struct {
 	order   int
 	answers replies
 	elapsed time.Duration
-	log     strings.Builder // warnings, and what takes them back
+	// recreated are topics that were deleted and made again.
+	recreated map[string]bool
+	log       strings.Builder // warnings, and what takes them back
 }
 
 func newScenario(t *testing.T) *scenario {
@@ -86,6 +88,9 @@ func newScenario(t *testing.T) *scenario {
 		}
 		return a
 	}}))
+	s.recreated = map[string]bool{}
+	isRecreated := func(topic string) bool { return s.recreated[topic] }
+	s.w.offsets.set.Recreated, s.w.pulls.set.Recreated = isRecreated, isRecreated
 	s.w.clients.set.Logger, s.w.offsets.set.Logger, s.w.pulls.set.Logger = log, log, log
 	return s
 }
@@ -217,6 +222,9 @@ func (s *scenario) run(words []string) []string {
 		}
 	case "expire":
 		s.expire(a)
+	case "recreate":
+		s.recreated[a.words[0]] = true
+		s.w.log.forget(a.words[0])
 	case "cold":
 		s.w.log.hotFrom = s.w.log.End()
 	case "pull":

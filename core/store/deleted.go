@@ -89,6 +89,18 @@ const deletedHeader = "weir deleted topics 1"
 
 func (s *Store) deletedPath() string { return filepath.Join(s.dir, WeirDir, "deleted") }
 
+// TopicDeleted says whether a topic was deleted while the log still holds records of it from before. It may have come back since.
+func (s *Store) TopicDeleted(topic string) bool {
+	t := &s.deleted
+	if t.count.Load() == 0 {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, ok := t.before[topic]
+	return ok
+}
+
 // DeleteTopic removes all queues of a topic. Its records stay in the log until they expire, but their entries don't come
 // back, not even when queues are made again from the log. A topic of that name begins anew with offset 0. Lent
 // entries stay readable until they are given back. An unknown topic is fine.
