@@ -34,7 +34,7 @@ func (h *handler) Reply(ctx context.Context, r *transport.ReplyMessage) {
 	}
 	a := newAgain(h)
 	a.batch.Wait = scanProperties(r.Properties).wait
-	a.batch.Messages = []store.Message{{Topic: t.Name, Queue: id, Flag: r.Flag, SysFlag: r.SysFlag, BornTimestamp: r.BornTimestamp,
+	a.batch.Messages = []store.Message{{Topic: t.Name, Queue: id, Flag: r.Flag, SysFlag: r.SysFlag &^ message.FlagTransactionMask, BornTimestamp: r.BornTimestamp,
 		BornHost: r.Session.Remote(), StoreHost: r.StoreHost, ReconsumeTimes: r.ReconsumeTimes, Body: r.Body, Properties: r.Properties}}
 	a.append()
 	m := &a.batch.Messages[0]

@@ -56,12 +56,13 @@ type Clients struct {
 	consumers map[string]*consumerGroup
 	producers map[string]*producerGroup
 	sessions  map[transport.Session]*memberships
-	askers    map[string]transport.Session // of producers, by client id: the one that was registered last
+	askers    map[string][]transport.Session // of producers, by client id: those that came first before those that came later
 }
 
 // memberships is what one session is a member of.
 type memberships struct {
 	consumers, producers map[string]struct{}
+	asker                string // the client id by which askers has it; empty when it is no producer
 }
 
 func (m *memberships) len() int { return len(m.consumers) + len(m.producers) }
@@ -81,7 +82,7 @@ type member struct {
 func NewClients(set ClientSettings) *Clients {
 	return &Clients{
 		set: set, consumers: map[string]*consumerGroup{}, producers: map[string]*producerGroup{},
-		sessions: map[transport.Session]*memberships{}, askers: map[string]transport.Session{},
+		sessions: map[transport.Session]*memberships{}, askers: map[string][]transport.Session{},
 	}
 }
 

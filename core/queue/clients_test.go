@@ -68,7 +68,7 @@ func TestConnections(t *testing.T) {
 	if m, ok := w.clients.Consumer("g", "c2"); !ok || m.Session != transport.Session(b) {
 		t.Errorf("found %v %v", m, ok)
 	}
-	if m, ok := w.clients.Producer("c1"); !ok || m.Session != transport.Session(a) {
+	if m, ok := w.clients.ProducerSession("c1"); !ok || m != transport.Session(a) {
 		t.Errorf("found %v %v", m, ok)
 	}
 	if _, err := w.clients.ProducerConnections("nobody"); code(err) != message.SystemError {
@@ -156,5 +156,45 @@ func TestLongSubscriptionsAreBounded(t *testing.T) {
 		[]transport.Subscription{{Topic: "T", Expression: filter.Expression{Type: "BODY", Text: strings.Repeat("x", 9000) + "2"}}}
 	if a == b || wantsOf("g", c) == wantsOf("g", d) {
 		t.Error("different subscriptions look alike")
+	}
+}
+
+// TestProducerSession finds who is to get replies: by each id only while it is in use, and among several connections the last that is alive.
+func TestProducerSession(t *testing.T) {
+	w := newWorld(t, nil)
+	a, b := session(1), session(2)
+	register := func(s *fakeSession, id string, groups ...string) {
+		t.Helper()
+		if err := beat(w, s, &transport.Heartbeat{ClientID: id, ProducerGroups: groups}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	find := func(id string, want *fakeSession) {
+		t.Helper()
+		s, ok := w.clients.ProducerSession(id)
+		if ok != (want != nil) || ok && s != transport.Session(want) {
+			t.Errorf("%s is found at %v", id, s)
+		}
+	}
+	register(a, "x", "p", "q")
+	register(b, "x", "p")
+	find("x", b)
+	w.clients.Unregister(a, "p", "") // and is still a producer, of q
+	b.dead.Store(true)
+	find("x", a)
+	w.clients.SessionClosed(b)
+	find("x", a)
+	for i := range 100 { // an id that changes leaves nothing behind
+		register(a, fmt.Sprint("y", i), "q")
+	}
+	find("x", nil)
+	find("y99", a)
+	if n := len(w.clients.askers); n != 1 {
+		t.Errorf("%d ids are kept", n)
+	}
+	w.clients.Unregister(a, "q", "")
+	find("y99", nil)
+	if n := len(w.clients.askers); n != 0 {
+		t.Errorf("%d ids are kept", n)
 	}
 }

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/weirmq/weir/core/message"
@@ -29,21 +28,44 @@ func (c *Clients) registerProducer(m member, group string) error {
 		c.producers[group] = g
 	}
 	m.lastUpdate = c.set.Clock.Now()
-	c.askers[m.clientID] = m.session
 	g.members[m.session] = &m
+	c.nameLocked(of, m.session, m.clientID)
 	return nil
+}
+
+// nameLocked remembers by which id a session that is a producer goes.
+func (c *Clients) nameLocked(of *memberships, s transport.Session, clientID string) {
+	if of.asker == clientID {
+		return
+	}
+	c.unnameLocked(of, s)
+	of.asker = clientID
+	c.askers[clientID] = append(c.askers[clientID], s)
+}
+
+func (c *Clients) unnameLocked(of *memberships, s transport.Session) {
+	if of.asker == "" {
+		return
+	}
+	left := slices.DeleteFunc(c.askers[of.asker], func(other transport.Session) bool { return other == s })
+	if len(left) == 0 {
+		delete(c.askers, of.asker)
+	} else {
+		c.askers[of.asker] = left
+	}
+	of.asker = ""
 }
 
 func (c *Clients) leaveProducerLocked(s transport.Session, group string) {
 	if of, ok := c.sessions[s]; ok {
 		delete(of.producers, group)
+		if len(of.producers) == 0 {
+			c.unnameLocked(of, s)
+		}
 	}
 	g, ok := c.producers[group]
 	if !ok {
 		return
-	}
-	if m, ok := g.members[s]; ok && c.askers[m.clientID] == s {
-		delete(c.askers, m.clientID) // it comes back with the next heartbeat of a group that it is still in
 	}
 	delete(g.members, s)
 	if len(g.members) == 0 {
@@ -82,24 +104,14 @@ func (c *Clients) AllProducers() map[string][]transport.Connection {
 	return all
 }
 
-// ProducerSession finds the session that a client last registered a producer by.
+// ProducerSession finds the session of a client by its id, as a producer: of several, the one that came last and is alive.
 func (c *Clients) ProducerSession(clientID string) (transport.Session, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s, ok := c.askers[clientID]
-	return s, ok
-}
-
-// Producer finds any session of a client by its id, as a producer.
-func (c *Clients) Producer(clientID string) (Member, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(c.producers)) {
-		for _, m := range describe(c.producers[name].members) {
-			if m.ClientID == clientID {
-				return m, true
-			}
+	for _, s := range slices.Backward(c.askers[clientID]) {
+		if s.Alive() {
+			return s, true
 		}
 	}
-	return Member{}, false
+	return nil, false
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/weirmq/weir/sdk/wire"
 )
 
-// callsMax bounds the requests to one client that wait for an answer.
-const callsMax = 64
+// callsMax bounds the requests to one client that wait for an answer. Replies of request-reply are such requests, so there may be many.
+const callsMax = 4096
 
 // calls are requests of ours that a client hasn't answered. Our opaques are a sequence of the connection's own; a
 // client's may be equal, which the response flag tells apart.
