@@ -36,6 +36,8 @@ const (
 	// noise is what the 99th percentile may grow by even if that is more than twice. Compiling takes a core, and Go gives a
 	// core to somebody else after 10 ms; on two cores that are busy the test's own clients wait for them too.
 	noise = 10 * time.Millisecond
+	// crowdedNoise is noise beside the tests of other packages (make test runs two at a time), which load one phase and not another.
+	crowdedNoise = 40 * time.Millisecond
 	// busyShare is how many pauses may be longer than 10 ms: a call of a module takes 3 ms of a processor that nobody else has.
 	busyShare   = 0.01
 	growthMax   = 64 << 20  // of the heap, and
@@ -99,11 +101,15 @@ func TestHostile(t *testing.T) {
 func (w *world) judge(other *innocent, modules int, took time.Duration, before, during, after figures) {
 	t := w.t
 	t.Logf("%d cases and %d generated modules in %v", len(wasmtest.Corpus()), modules, took.Round(time.Second))
+	allowed := crowdedNoise
+	if os.Getenv("WEIR_MODULES") != "" { // make hostile, which runs alone
+		allowed = noise
+	}
 	for phase, name := range phaseNames() {
 		n, p50, p99, most := other.quantiles(phase)
 		t.Logf("innocent messages %-18s %6d, median %8v, 99th percentile %8v, longest %8v", name+":", n, p50.Round(time.Microsecond), p99.Round(time.Microsecond), most.Round(time.Microsecond))
 		_, _, base, _ := other.quantiles(alone)
-		if p99 > max(2*base, base+noise) {
+		if p99 > max(2*base, base+allowed) {
 			t.Errorf("the 99th percentile of innocent messages went from %v to %v", base, p99)
 		}
 	}
