@@ -14,8 +14,7 @@ import (
 // endTransaction is a transport.EndTransaction that knows its connection.
 type endTransaction struct {
 	transport.EndTransaction
-	c      *conn
-	oneWay bool
+	parked
 }
 
 func serveEndTransaction(ctx context.Context, r *request) ([]byte, error) {
@@ -23,34 +22,16 @@ func serveEndTransaction(ctx context.Context, r *request) ([]byte, error) {
 	if err := r.h.Read(&x); err != nil {
 		return nil, err
 	}
-	b := &endTransaction{c: r.c, oneWay: r.h.IsOneway(), EndTransaction: transport.EndTransaction{
+	b := &endTransaction{parked: parkedFor(r), EndTransaction: transport.EndTransaction{
 		Caller: r.caller, ProducerGroup: x.ProducerGroup, Offset: message.Offset(x.TranStateTableOffset), Position: message.Position(x.CommitLogOffset),
 		Decision: x.CommitOrRollback, FromCheck: x.FromTransactionCheck, MessageID: x.MsgID, Token: sendToken(&r.h),
 	}}
 	b.Reply = b
-	r.c.out.addSends(1)
-	returned := false
-	defer func() {
-		if !returned { // a panic
-			r.c.out.addSends(-1)
-		}
-	}()
-	r.c.e.h.Trans.EndTransaction(ctx, &b.EndTransaction)
-	returned = true
-	return nil, errParked
+	return b.park(func() { r.c.e.h.Trans.EndTransaction(ctx, &b.EndTransaction) })
 }
 
 // EndDone writes the answer.
-func (b *endTransaction) EndDone(*transport.EndTransaction) {
-	if !b.oneWay {
-		opaque, t := tokenHeader(b.Token)
-		var h wire.Header
-		h.Reply(&wire.Header{Opaque: opaque, Type: t}, int32(b.Code))
-		h.SetRemark(b.Remark)
-		b.c.answer(&h, nil, nil)
-	}
-	b.c.out.addSends(-1)
-}
+func (b *endTransaction) EndDone(*transport.EndTransaction) { b.done(b.Token, b.Code, b.Remark) }
 
 func serveResumeCheck(ctx context.Context, r *request) ([]byte, error) {
 	var x wire.HalfMessageHeader
