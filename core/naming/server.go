@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weirmq/weir/core/auth"
+	"github.com/weirmq/weir/core/internal/loop"
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/transport"
 )
@@ -26,9 +27,8 @@ type Server struct {
 	topics   map[string][]transport.RouteQueues // one for each broker, sorted by its name
 	live     map[string]*registration           // by address
 
-	startOnce, stopOnce sync.Once
-	stopping            chan struct{}
-	stopped             chan struct{}
+	startOnce sync.Once
+	loop      loop.Group
 }
 
 var (
@@ -68,8 +68,6 @@ func New(set Settings, cfg Config, a Authorizer) (*Server, error) {
 		clusters: map[string][]string{},
 		topics:   map[string][]transport.RouteQueues{},
 		live:     map[string]*registration{},
-		stopping: make(chan struct{}),
-		stopped:  make(chan struct{}),
 	}
 	s.order.Store(cfg.OrderMessages)
 	return s, nil
@@ -77,35 +75,16 @@ func New(set Settings, cfg Config, a Authorizer) (*Server, error) {
 
 // Start begins to look for brokers that are not heard of any more.
 func (s *Server) Start(context.Context) error {
-	s.startOnce.Do(func() { go s.scan() })
+	s.startOnce.Do(func() { s.loop.Every(s.set.Clock, ScanInterval, s.expire) })
 	return nil
 }
 
 // Stop ends that. It works without Start and twice.
 func (s *Server) Stop(ctx context.Context) error {
-	s.startOnce.Do(func() { close(s.stopped) })
-	s.stopOnce.Do(func() { close(s.stopping) })
-	select {
-	case <-s.stopped:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("stop name server: %w", context.Cause(ctx))
+	if err := s.loop.Stop(ctx); err != nil {
+		return fmt.Errorf("stop name server: %w", err)
 	}
-}
-
-func (s *Server) scan() {
-	defer close(s.stopped)
-	timer := s.set.Clock.NewTimer(ScanInterval)
-	defer timer.Stop()
-	for {
-		select {
-		case <-s.stopping:
-			return
-		case <-timer.C():
-			s.expire()
-			timer.Reset(ScanInterval)
-		}
-	}
+	return nil
 }
 
 // expire removes the brokers that are overdue, and closes their connections.

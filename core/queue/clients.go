@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weirmq/weir/core/clock"
+	"github.com/weirmq/weir/core/internal/loop"
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/transport"
 )
@@ -44,7 +45,7 @@ type ClientSettings struct {
 // safe for concurrent use.
 type Clients struct {
 	set  ClientSettings
-	loop loops
+	loop loop.Group
 
 	// Refused counts heartbeats that were refused because the members of their group subscribe something else.
 	Refused atomic.Int64
@@ -87,10 +88,10 @@ func NewClients(set ClientSettings) *Clients {
 }
 
 // Start begins to expire silent clients.
-func (c *Clients) Start() { c.loop.every(c.set.Clock, clientScanInterval, c.Expire) }
+func (c *Clients) Start() { c.loop.Every(c.set.Clock, clientScanInterval, c.Expire) }
 
 // Stop ends that. The registry can be read and written further on.
-func (c *Clients) Stop(ctx context.Context) error { return c.loop.stop(ctx) }
+func (c *Clients) Stop(ctx context.Context) error { return c.loop.Stop(ctx) }
 
 // Heartbeat registers the caller's session as a member of the groups that h names, or refreshes it, and takes over the
 // subscriptions. Members of groups that changed are told before it returns, the caller among them.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weirmq/weir/core/clock"
+	"github.com/weirmq/weir/core/internal/loop"
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/transport"
 )
@@ -33,7 +34,7 @@ const (
 type Counters struct {
 	clock clock.Clock
 	max   int64
-	loop  loops
+	loop  loop.Group
 
 	// Totals of the broker with their rates of the last seconds.
 	Put            Meter // messages stored
@@ -85,10 +86,10 @@ func (c *Counters) meters() []*Meter {
 }
 
 // Start begins to sample once a second.
-func (c *Counters) Start() { c.loop.every(c.clock, time.Second, c.Sample) }
+func (c *Counters) Start() { c.loop.Every(c.clock, time.Second, c.Sample) }
 
 // Stop ends that.
-func (c *Counters) Stop(ctx context.Context) error { return c.loop.stop(ctx) }
+func (c *Counters) Stop(ctx context.Context) error { return c.loop.Stop(ctx) }
 
 // Add adds n to a counter. b is the group for the counters of topics and groups, else empty.
 func (c *Counters) Add(stat Stat, a, b string, n int64) {

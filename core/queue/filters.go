@@ -11,6 +11,7 @@ import (
 
 	"github.com/weirmq/weir/core/clock"
 	"github.com/weirmq/weir/core/filter"
+	"github.com/weirmq/weir/core/internal/loop"
 	"github.com/weirmq/weir/core/internal/vfs"
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/transport"
@@ -45,7 +46,7 @@ type FilterSettings struct {
 // It is safe for concurrent use. Finding a filter takes no lock.
 type Filters struct {
 	set  FilterSettings
-	loop loops
+	loop loop.Group
 	find sync.Map // filterKey -> *registered
 
 	mu     sync.Mutex                        // guards all below, and the writing of find
@@ -336,7 +337,7 @@ const filtersSaveInterval = 10 * time.Second
 
 // Start begins to clean and save every ten seconds.
 func (fs *Filters) Start() {
-	fs.loop.every(fs.set.Clock, filtersSaveInterval, func() {
+	fs.loop.Every(fs.set.Clock, filtersSaveInterval, func() {
 		fs.Clean()
 		fs.renewAll(context.Background(), (*registered).stale)
 		if err := fs.Save(); err != nil {
@@ -347,7 +348,7 @@ func (fs *Filters) Start() {
 
 // Stop ends that, saves a last time and lets go of the programs.
 func (fs *Filters) Stop(ctx context.Context) error {
-	err := errors.Join(fs.loop.stop(ctx), fs.Save())
+	err := errors.Join(fs.loop.Stop(ctx), fs.Save())
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	fs.complete = false // what still arrives gets no bitmap

@@ -77,7 +77,7 @@ func (p *Pulls) startForeign() {
 	f.running = true
 	f.mu.Unlock()
 	for range foreignWakers {
-		p.loop.run(func(<-chan struct{}) {
+		p.loop.Run(func(<-chan struct{}) {
 			for h := f.take(); h != nil; h = f.take() {
 				p.wait.count.Add(-1)
 				p.answerForeign(h)

@@ -172,17 +172,17 @@ func (p *Pulls) answerHeld(h *holder) {
 // Start begins to sweep and to answer pulls that were woken in numbers.
 func (p *Pulls) Start() {
 	swept := p.set.Clock.Now() // when figures were
-	p.loop.every(p.set.Clock, sweepInterval, func() {
+	p.loop.Every(p.set.Clock, sweepInterval, func() {
 		p.Sweep()
 		if now := p.set.Clock.Now(); now.Sub(swept) >= figuresInterval {
 			swept = now
 			p.SweepFigures()
 		}
 	})
-	p.loop.run(p.wake)
+	p.loop.Run(p.wake)
 	p.startForeign()
 	if p.set.Verdicts != nil {
-		p.loop.every(p.set.Clock, p.set.Config.Verdicts.SaveInterval, p.keepVerdicts)
+		p.loop.Every(p.set.Clock, p.set.Config.Verdicts.SaveInterval, p.keepVerdicts)
 	}
 }
 
@@ -193,7 +193,7 @@ func (p *Pulls) Stop(ctx context.Context) error {
 	w := &p.wait
 	left := w.foreign.end()
 	w.count.Add(-int64(len(left)))
-	err := p.loop.stop(ctx)
+	err := p.loop.Stop(ctx)
 	w.mu.Lock()
 	left = append(left, w.woken...)
 	w.woken, w.ended = nil, true

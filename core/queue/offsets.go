@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weirmq/weir/core/clock"
+	"github.com/weirmq/weir/core/internal/loop"
 	"github.com/weirmq/weir/core/internal/vfs"
 	"github.com/weirmq/weir/core/message"
 )
@@ -37,7 +38,7 @@ type OffsetSettings struct {
 // for concurrent use. A commit is visible to queries at once and on disk after the save interval.
 type Offsets struct {
 	set  OffsetSettings
-	loop loops
+	loop loop.Group
 	file offsetFile
 
 	seed   maphash.Seed

@@ -53,7 +53,7 @@ func (o *Offsets) Load() error {
 
 // Start begins to save changed offsets at the configured interval.
 func (o *Offsets) Start() {
-	o.loop.every(o.set.Clock, o.set.Config.OffsetsSaveInterval, func() {
+	o.loop.Every(o.set.Clock, o.set.Config.OffsetsSaveInterval, func() {
 		if err := o.Save(); err != nil {
 			o.complain(err)
 		}
@@ -61,7 +61,7 @@ func (o *Offsets) Start() {
 }
 
 // Stop ends that and saves a last time.
-func (o *Offsets) Stop(ctx context.Context) error { return errors.Join(o.loop.stop(ctx), o.Save()) }
+func (o *Offsets) Stop(ctx context.Context) error { return errors.Join(o.loop.Stop(ctx), o.Save()) }
 
 // Save writes the file if an offset has changed since it was last written. When it fails, a full disk for example, the
 // offsets are safe in memory and the next save tries again.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weirmq/weir/core/clock"
 	"github.com/weirmq/weir/core/filter"
+	"github.com/weirmq/weir/core/internal/loop"
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/queue/verdict"
 	"github.com/weirmq/weir/core/transport"
@@ -42,7 +43,7 @@ type Pulls struct {
 	set   PullSettings
 	scans sync.Pool // of *scan
 	wait  waiting
-	loop  loops
+	loop  loop.Group
 	live  live
 	round round
 	moved moved

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/weirmq/weir/core/clock"
+	"github.com/weirmq/weir/core/internal/loop"
 	"github.com/weirmq/weir/core/internal/vfs"
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/transport"
@@ -65,9 +65,7 @@ type Delays struct {
 	levels Levels
 	lanes  []*lane
 	wake   chan struct{} // a lane that had nothing may have something; room for one
-	done   chan struct{}
-	once   sync.Once
-	loop   sync.WaitGroup
+	loop   loop.Group
 	file   offsetsFile
 	work   delivery
 
@@ -115,7 +113,7 @@ func New(set Settings) (*Delays, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Delays{set: set, levels: levels, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	d := &Delays{set: set, levels: levels, wake: make(chan struct{}, 1)}
 	for i := range levels {
 		d.lanes = append(d.lanes, &lane{level: i + 1, queue: Queue(i + 1)})
 	}
@@ -130,24 +128,16 @@ func (d *Delays) Start() error {
 	if err := d.load(); err != nil {
 		return err
 	}
-	d.loop.Go(d.run)
+	d.loop.Run(d.run)
 	return nil
 }
 
 // Stop ends the deliveries and saves how far they are. It works without Start, and twice.
 func (d *Delays) Stop(ctx context.Context) error {
-	d.once.Do(func() { close(d.done) })
-	ended := make(chan struct{})
-	go func() {
-		d.loop.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-		return d.Save()
-	case <-ctx.Done():
-		return fmt.Errorf("wait for delayed messages to be stored: %w", ctx.Err())
+	if err := d.loop.Stop(ctx); err != nil {
+		return fmt.Errorf("store delayed messages: %w", err)
 	}
+	return d.Save()
 }
 
 // Arrived is told of a new message in a queue of the schedule topic. It doesn't block.
@@ -169,13 +159,13 @@ func (d *Delays) Each(f func(level int, next, end message.Offset)) {
 	}
 }
 
-func (d *Delays) run() {
+func (d *Delays) run(stopped <-chan struct{}) {
 	save := d.set.Clock.Now().Add(d.set.Config.SaveInterval)
 	timer := d.set.Clock.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
-		case <-d.done:
+		case <-stopped:
 			return
 		case <-d.wake:
 		case <-timer.C():
@@ -205,10 +195,8 @@ func (d *Delays) advance() time.Time {
 			if at := time.UnixMilli(l.at); !l.idle.Load() && at.Before(next) {
 				next = at
 			}
-			select {
-			case <-d.done:
+			if d.loop.Stopped() {
 				return now
-			default:
 			}
 		}
 		if !again {

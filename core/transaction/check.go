@@ -51,11 +51,11 @@ func (k *Keeper) check() {
 	if r.cursor < low {
 		r.cursor = low
 	}
-	for at := k.table.advance(r.cursor, high); at < high && !k.stopped(); {
+	for at := k.table.advance(r.cursor, high); at < high && !k.loop.Stopped(); {
 		end := k.unfinished(at, high)
 		err := k.each(HalfQueue, at, end, func(o message.Offset, rec message.Record) bool {
 			k.look(o, rec)
-			return !k.stopped()
+			return !k.loop.Stopped()
 		})
 		if err != nil {
 			k.complain("half messages can't be read; they are checked later", "error", err)

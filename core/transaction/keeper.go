@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/weirmq/weir/core/clock"
+	"github.com/weirmq/weir/core/internal/loop"
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/transport"
 )
@@ -70,9 +70,7 @@ type Settings struct {
 type Keeper struct {
 	set   Settings
 	table table
-	done  chan struct{}
-	once  sync.Once
-	loop  sync.WaitGroup
+	loop  loop.Group
 	round round
 
 	// Figures counts since the start.
@@ -93,52 +91,23 @@ type Figures struct {
 }
 
 // New returns a Keeper that has read nothing yet.
-func New(set Settings) *Keeper { return &Keeper{set: set, done: make(chan struct{})} }
+func New(set Settings) *Keeper { return &Keeper{set: set} }
 
 // Start reads which half messages are finished, and begins to ask about the others every check_interval.
 func (k *Keeper) Start() error {
 	if err := k.load(); err != nil {
 		return fmt.Errorf("read op messages of transactions: %w", err)
 	}
-	k.loop.Go(func() {
-		timer := k.set.Clock.NewTimer(k.set.Config.CheckInterval)
-		defer timer.Stop()
-		for {
-			select {
-			case <-k.done:
-				return
-			case <-timer.C():
-				k.check()
-				timer.Reset(k.set.Config.CheckInterval)
-			}
-		}
-	})
+	k.loop.Every(k.set.Clock, k.set.Config.CheckInterval, k.check)
 	return nil
 }
 
 // Stop ends the checks. It works without Start, and twice.
 func (k *Keeper) Stop(ctx context.Context) error {
-	k.once.Do(func() { close(k.done) })
-	ended := make(chan struct{})
-	go func() {
-		k.loop.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for the check of transactions to end: %w", ctx.Err())
+	if err := k.loop.Stop(ctx); err != nil {
+		return fmt.Errorf("check transactions: %w", err)
 	}
-}
-
-func (k *Keeper) stopped() bool {
-	select {
-	case <-k.done:
-		return true
-	default:
-		return false
-	}
+	return nil
 }
 
 // cursor returns the committed offset of a queue, within the queue.
