@@ -1,11 +1,8 @@
 package broker
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -19,6 +16,7 @@ import (
 	"github.com/weirmq/weir/core/internal/vfs"
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/plugin"
+	"github.com/weirmq/weir/core/store/storetest"
 	"github.com/weirmq/weir/core/transport"
 )
 
@@ -35,7 +33,7 @@ type recorded struct {
 // so much later than when the last message was stored.
 func openRecorded(t *testing.T, kind string, later time.Duration) (*world, []recorded) {
 	t.Helper()
-	root := filepath.Join(untar(t, filepath.Join("..", "store", "testdata", "stores", kind+".tar.gz")), kind)
+	root := filepath.Join(storetest.Unpack(t, filepath.Join("..", "store", "testdata", "stores", kind+".tar.gz")), kind)
 	var manifest []recorded
 	readJSON(t, filepath.Join(root, "manifest.json"), &manifest)
 	var drained []struct{ StoreTimestamp int64 }
@@ -69,37 +67,6 @@ func openRecorded(t *testing.T, kind string, later time.Duration) (*world, []rec
 		}
 	}
 	return w, manifest
-}
-
-func untar(t *testing.T, path string) (dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return dir
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.Typeflag == tar.TypeDir {
-			continue
-		}
-		to := filepath.Join(dir, filepath.FromSlash(h.Name))
-		data, err := io.ReadAll(r)
-		if err := errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, data, 0o644), os.Chtimes(to, h.ModTime, h.ModTime)); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 func readJSON(t *testing.T, path string, v any) {

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weirmq/weir/core/internal/scenariotest"
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/transport"
 )
@@ -41,33 +42,33 @@ func (s *scenario) beat(name string) {
 }
 
 // producer connects or, with off, disconnects a producer: NAME group=.
-func (s *scenario) producer(a args) {
-	name := a.words[0]
-	if len(a.words) > 1 {
+func (s *scenario) producer(a scenariotest.Args) {
+	name := a.Words[0]
+	if len(a.Words) > 1 {
 		s.producers[name].Close("gone")
 		s.n.h.Sessions.SessionClosed(s.producers[name])
 		return
 	}
 	p := newSession(fmt.Sprintf("10.0.0.7:%d", 1000+len(s.producers)))
-	s.producers[name], s.groups[name] = p, a.set["group"]
+	s.producers[name], s.groups[name] = p, a.Set["group"]
 	s.beat(name)
 }
 
 // half sends a half message: TOPIC BODY group=, queue= and other words with an = as properties.
-func (s *scenario) half(a args) []string {
-	m := newSend(a.words[0], a.words[1])
-	m.QueueID, m.BornTimestamp, m.SysFlag = message.QueueID(a.int("queue", 0)), time.Now().UnixMilli(), message.FlagPrepared
-	m.Properties = props("TRAN_MSG", "true", "PGROUP", a.set["group"], "UNIQ_KEY", "key-of-"+a.words[1])
-	for _, k := range slices.Sorted(maps.Keys(a.set)) {
+func (s *scenario) half(a scenariotest.Args) []string {
+	m := newSend(a.Words[0], a.Words[1])
+	m.QueueID, m.BornTimestamp, m.SysFlag = message.QueueID(a.Int("queue", 0)), time.Now().UnixMilli(), message.FlagPrepared
+	m.Properties = props("TRAN_MSG", "true", "PGROUP", a.Set["group"], "UNIQ_KEY", "key-of-"+a.Words[1])
+	for _, k := range slices.Sorted(maps.Keys(a.Set)) {
 		if k != "group" && k != "queue" {
-			m.Properties = message.AppendProperty(m.Properties, k, a.set[k])
+			m.Properties = message.AppendProperty(m.Properties, k, a.Set[k])
 		}
 	}
 	got := &s.n.send(newSession("10.0.0.2:50000"), m).Sends[0]
 	if got.Code != message.Success {
 		return []string{fmt.Sprintf("refused: %d %s", got.Code, got.Remark)}
 	}
-	s.halves[a.words[1]] = halfMessage{a.set["group"], got.QueueOffset, got.Positions[0]}
+	s.halves[a.Words[1]] = halfMessage{a.Set["group"], got.QueueOffset, got.Positions[0]}
 	return []string{fmt.Sprintf("half message %d", got.QueueOffset)}
 }
 
@@ -76,18 +77,18 @@ type endDone chan *transport.EndTransaction
 func (d endDone) EndDone(e *transport.EndTransaction) { d <- e }
 
 // end decides: BODY, group= to be another's, offset= for another half message.
-func (s *scenario) end(decision string, a args) []string {
-	h := s.halves[a.words[0]]
+func (s *scenario) end(decision string, a scenariotest.Args) []string {
+	h := s.halves[a.Words[0]]
 	done := make(endDone, 1)
 	e := &transport.EndTransaction{Caller: *caller(newSession("10.0.0.2:50000")), Reply: done, ProducerGroup: h.group, Offset: h.offset, Position: h.position,
 		Decision: message.FlagCommit}
 	if decision == "rollback" {
 		e.Decision = message.FlagRollback
 	}
-	if g, ok := a.set["group"]; ok {
+	if g, ok := a.Set["group"]; ok {
 		e.ProducerGroup = g
 	}
-	e.Offset += message.Offset(a.int("beside", 0))
+	e.Offset += message.Offset(a.Int("beside", 0))
 	s.n.h.Trans.EndTransaction(context.Background(), e)
 	if e = await(s.t, done); e.Code != message.Success {
 		return []string{fmt.Sprintf("refused: %d %s", e.Code, e.Remark)}

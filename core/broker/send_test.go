@@ -498,7 +498,7 @@ type javaGroup struct {
 
 // javaRecords reads the recorded records. Those of a batch are one group, all others a group each.
 func javaRecords(t *testing.T) (groups []javaGroup) {
-	f, err := os.Open("testdata/java-records.txt")
+	f, err := os.Open("testdata/java-records.list")
 	if err != nil {
 		t.Fatal(err)
 	}

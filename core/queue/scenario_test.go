@@ -3,11 +3,8 @@ package queue
 import (
 	"cmp"
 	"context"
-	"flag"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,56 +12,17 @@ import (
 	"time"
 
 	"github.com/weirmq/weir/core/filter"
+	"github.com/weirmq/weir/core/internal/scenariotest"
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/transport"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the results of scenarios into their files")
-
-// TestScenarios runs the files testdata/*.txt. A file is a list of commands, each at the beginning of a line, and below
-// each, indented, what it shows. Words with an = set something; # begins a comment. With -rewrite the results are written
-// into the files, to be read before they are committed. The commands are explained in testdata/README.md.
+// TestScenarios plays the files testdata/*.txt. The commands are explained in testdata/README.md.
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := newScenario(t).play(string(text))
-			if *rewrite {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			compareLines(t, string(text), got)
-		})
-	}
-}
-
-func compareLines(t *testing.T, want, got string) {
-	t.Helper()
-	if want == got {
-		return
-	}
-	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
-	for i := range max(len(w), len(g)) {
-		var a, b string
-		if i < len(w) {
-			a = w[i]
-		}
-		if i < len(g) {
-			b = g[i]
-		}
-		if a != b {
-			t.Fatalf("line %d:\nthe file has  %q\nit should be  %q", i+1, a, b)
-		}
-	}
+	scenariotest.Run(t, "testdata/*.txt", func(t *testing.T, text string) string {
+		s := newScenario(t)
+		return scenariotest.Play(t, text, func(command string, a scenariotest.Args) []string { return append(s.run(command, a), s.observed()...) })
+	})
 }
 
 type scenario struct {
@@ -95,67 +53,9 @@ func newScenario(t *testing.T) *scenario {
 	return s
 }
 
-func (s *scenario) play(text string) string {
-	var out strings.Builder
-	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
-		if strings.HasPrefix(line, " ") {
-			continue // a result, made anew
-		}
-		out.WriteString(line + "\n")
-		command, _, _ := strings.Cut(line, "#")
-		words := strings.Fields(command)
-		if len(words) == 0 {
-			continue
-		}
-		for _, l := range append(s.run(words), s.observed()...) {
-			out.WriteString("  " + l + "\n")
-		}
-	}
-	return out.String()
-}
-
-// args splits words into those with = and the others.
-type args struct {
-	t     *testing.T
-	words []string
-	set   map[string]string
-	subs  []string
-}
-
-func parseArgs(t *testing.T, words []string) args {
-	a := args{t: t, set: map[string]string{}}
-	for _, w := range words {
-		k, v, ok := strings.Cut(w, "=")
-		switch {
-		case !ok:
-			a.words = append(a.words, w)
-		case k == "sub":
-			a.subs = append(a.subs, v)
-		default:
-			a.set[k] = v
-		}
-	}
-	return a
-}
-
-func (a args) int(key string, fallback int64) int64 {
-	v, ok := a.set[key]
-	if !ok {
-		return fallback
-	}
-	n, err := strconv.ParseInt(v, 10, 64)
-	if err != nil {
-		a.t.Fatalf("%s: %v", key, err)
-	}
-	return n
-}
-
-func (a args) queue() message.QueueKey {
-	n, err := strconv.Atoi(a.words[1])
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return message.QueueKey{Topic: a.words[0], ID: message.QueueID(n)}
+// queueIn reads TOPIC QUEUE.
+func queueIn(a scenariotest.Args) message.QueueKey {
+	return message.QueueKey{Topic: a.Words[0], ID: message.QueueID(a.Number(1))}
 }
 
 func perm(word string) int32 {
@@ -176,40 +76,39 @@ func (s *scenario) client(name string) *fakeSession {
 	return s.clients[name]
 }
 
-func (s *scenario) run(words []string) []string {
-	a := parseArgs(s.t, words[1:])
-	switch words[0] {
+func (s *scenario) run(command string, a scenariotest.Args) []string {
+	switch command {
 	case "topic":
-		n := int32(a.int("queues", 4))
-		s.w.topics.set(transport.TopicConfig{Name: a.words[0], ReadQueues: int32(a.int("read", int64(n))), WriteQueues: n,
-			Perm: perm(cmp.Or(a.set["perm"], "RW"))})
+		n := int32(a.Int("queues", 4))
+		s.w.topics.set(transport.TopicConfig{Name: a.Words[0], ReadQueues: int32(a.Int("read", int64(n))), WriteQueues: n,
+			Perm: perm(cmp.Or(a.Set["perm"], "RW"))})
 	case "broker":
-		s.w.perm = message.Perm(perm(a.set["perm"]))
+		s.w.perm = message.Perm(perm(a.Set["perm"]))
 	case "group":
-		g := plainGroup(a.words[0])
-		g.ConsumeEnable = a.set["consume"] != "off"
-		g.ConsumeBroadcastEnable = a.set["broadcast"] != "off"
-		g.NotifyConsumerIDsChanged = a.set["notify"] != "off"
+		g := plainGroup(a.Words[0])
+		g.ConsumeEnable = a.Set["consume"] != "off"
+		g.ConsumeBroadcastEnable = a.Set["broadcast"] != "off"
+		g.NotifyConsumerIDsChanged = a.Set["notify"] != "off"
 		s.w.groups.set(g)
 	case "heartbeat":
 		return s.heartbeat(a)
 	case "unregister":
-		s.w.clients.Unregister(s.client(a.words[0]), a.set["producer"], a.set["group"])
+		s.w.clients.Unregister(s.client(a.Words[0]), a.Set["producer"], a.Set["group"])
 	case "disconnect":
-		c := s.client(a.words[0])
+		c := s.client(a.Words[0])
 		c.dead.Store(true)
 		s.w.pulls.SessionClosed(c)
 		s.w.clients.SessionClosed(c)
-		delete(s.clients, a.words[0])
+		delete(s.clients, a.Words[0])
 	case "on_conflict":
-		s.w.clients.set.RefuseConflicts = a.words[0] == "refuse"
+		s.w.clients.set.RefuseConflicts = a.Words[0] == "refuse"
 	case "check":
 		return s.check(a)
 	case "members":
-		ids, err := s.w.clients.Consumers(a.set["group"])
+		ids, err := s.w.clients.Consumers(a.Set["group"])
 		return result(err, strings.Join(ids, " "))
 	case "subscriptions":
-		info, err := s.w.clients.ConsumerGroup(a.set["group"])
+		info, err := s.w.clients.ConsumerGroup(a.Set["group"])
 		var all []string
 		for _, sub := range info.Subscriptions {
 			all = append(all, fmt.Sprintf("%s:%s:%s:%d", sub.Topic, sub.Expression.Text, sub.Expression.Type, sub.Version))
@@ -217,14 +116,14 @@ func (s *scenario) run(words []string) []string {
 		return result(err, strings.Join(all, " "))
 	case "send", "store":
 		arrived := s.send(a)
-		if words[0] == "send" {
+		if command == "send" {
 			s.w.pulls.Arrived(arrived)
 		}
 	case "expire":
 		s.expire(a)
 	case "recreate":
-		s.recreated[a.words[0]] = true
-		s.w.log.forget(a.words[0])
+		s.recreated[a.Words[0]] = true
+		s.w.log.forget(a.Words[0])
 	case "cold":
 		s.w.log.hotFrom = s.w.log.End()
 	case "pull":
@@ -232,23 +131,23 @@ func (s *scenario) run(words []string) []string {
 	case "held":
 		return []string{strconv.Itoa(s.w.pulls.Held())}
 	case "commit":
-		return result(s.w.offsets.Commit(a.set["group"], a.queue(), message.Offset(a.int("offset", 0))), "done")
+		return result(s.w.offsets.Commit(a.Set["group"], queueIn(a), message.Offset(a.Int("offset", 0))), "done")
 	case "offset":
-		o, err := s.w.offsets.Query(a.set["group"], a.queue(), a.set["strict"] != "")
+		o, err := s.w.offsets.Query(a.Set["group"], queueIn(a), a.Set["strict"] != "")
 		return result(err, o.String())
 	case "lock", "unlock":
-		return s.lock(words[0], a)
+		return s.lock(command, a)
 	case "wait":
 		return s.wait(a)
 	default:
-		s.t.Fatalf("unknown command %q", words[0])
+		s.t.Fatalf("unknown command %q", command)
 	}
 	return nil
 }
 
 // check shows the groups whose members don't subscribe the same.
-func (s *scenario) check(a args) (lines []string) {
-	for _, c := range s.w.clients.Conflicts(a.set["group"]) {
+func (s *scenario) check(a scenariotest.Args) (lines []string) {
+	for _, c := range s.w.clients.Conflicts(a.Set["group"]) {
 		lines = append(lines, "group "+c.Group)
 		for _, side := range c.Sides {
 			line := fmt.Sprintf("  %s: %s", strings.Join(side.Subscribes, "; "), strings.Join(side.Clients, " "))
@@ -272,14 +171,14 @@ func result(err error, text string) []string {
 }
 
 // heartbeat CLIENT group=G [model=broadcasting] [sub=TOPIC:TEXT[:TYPE[:VERSION]]]... [producer=G]
-func (s *scenario) heartbeat(a args) []string {
-	h := &transport.Heartbeat{ClientID: cmp.Or(a.set["id"], a.words[0])}
-	if g := a.set["group"]; g != "" {
+func (s *scenario) heartbeat(a scenariotest.Args) []string {
+	h := &transport.Heartbeat{ClientID: cmp.Or(a.Set["id"], a.Words[0])}
+	if g := a.Set["group"]; g != "" {
 		d := transport.ConsumerData{Group: g, Type: transport.ConsumePassively, Model: transport.Clustering}
-		if a.set["model"] == "broadcasting" {
+		if a.Set["model"] == "broadcasting" {
 			d.Model = transport.Broadcasting
 		}
-		for _, text := range a.subs {
+		for _, text := range a.Every("sub") {
 			f := append(strings.Split(text, ":"), "", "", "")
 			v, _ := strconv.ParseInt(cmp.Or(f[3], "1"), 10, 64)
 			d.Subscriptions = append(d.Subscriptions, transport.Subscription{
@@ -287,10 +186,10 @@ func (s *scenario) heartbeat(a args) []string {
 		}
 		h.Consumers = append(h.Consumers, d)
 	}
-	if g := a.set["producer"]; g != "" {
+	if g := a.Set["producer"]; g != "" {
 		h.ProducerGroups = append(h.ProducerGroups, g)
 	}
-	c := &transport.Caller{Session: s.client(a.words[0]), Language: "JAVA", Version: 407}
+	c := &transport.Caller{Session: s.client(a.Words[0]), Language: "JAVA", Version: 407}
 	err := s.w.clients.Heartbeat(context.Background(), c, h)
 	if err != nil {
 		return []string{err.Error()}
@@ -299,12 +198,12 @@ func (s *scenario) heartbeat(a args) []string {
 }
 
 // send TOPIC QUEUE [tag=T] body=B[,B]...
-func (s *scenario) send(a args) (arrived []message.Arrival) {
-	q := a.queue()
-	for _, body := range strings.Split(a.set["body"], ",") {
-		arrived = append(arrived, s.w.log.send(q.Topic, q.ID, a.set["tag"], body))
+func (s *scenario) send(a scenariotest.Args) (arrived []message.Arrival) {
+	q := queueIn(a)
+	for _, body := range strings.Split(a.Set["body"], ",") {
+		arrived = append(arrived, s.w.log.send(q.Topic, q.ID, a.Set["tag"], body))
 	}
-	if a.set["ext"] != "" {
+	if a.Set["ext"] != "" {
 		for i := range arrived {
 			arrived[i].TagsCode = message.MaxExtAddress - 100
 			s.w.log.setEntry(q, arrived[i].Offset, arrived[i].Entry)
@@ -314,44 +213,44 @@ func (s *scenario) send(a args) (arrived []message.Arrival) {
 }
 
 // expire TOPIC QUEUE index=N log=N: the index begins at offset N, the log at the record of offset N.
-func (s *scenario) expire(a args) {
-	q := a.queue()
-	if at := a.int("log", -1); at >= 0 {
+func (s *scenario) expire(a scenariotest.Args) {
+	q := queueIn(a)
+	if at := a.Int("log", -1); at >= 0 {
 		e, _, err := entryAt(s.w.log, q, message.Offset(at))
 		if err != nil {
 			s.t.Fatal(err)
 		}
 		s.w.log.oldest = e.Position
 	}
-	if at := a.int("index", -1); at >= 0 {
+	if at := a.Int("index", -1); at >= 0 {
 		s.w.log.queues[q].low = message.Offset(at)
 	}
-	if a.set["gap"] != "" {
-		s.w.log.queues[q].missing = func(o message.Offset) bool { return o == message.Offset(a.int("gap", 0)) }
+	if a.Set["gap"] != "" {
+		s.w.log.queues[q].missing = func(o message.Offset) bool { return o == message.Offset(a.Int("gap", 0)) }
 	}
 }
 
 // pull TOPIC QUEUE client=C group=G offset=N [max=N] [bytes=N] [hold=15s] [commit=N] [expr=TEXT[:TYPE]] [version=N]
-func (s *scenario) pull(a args) []string {
+func (s *scenario) pull(a scenariotest.Args) []string {
 	s.order++
 	name := fmt.Sprintf("pull %d", s.order)
-	q := a.queue()
+	q := queueIn(a)
 	p := &transport.Pull{
-		Caller: transport.Caller{Session: s.client(cmp.Or(a.set["client"], "c1"))}, Reply: &s.answers,
-		Group: cmp.Or(a.set["group"], "g"), Topic: q.Topic, QueueID: q.ID, Offset: message.Offset(a.int("offset", 0)),
-		MaxNum: int32(a.int("max", 32)), MaxBytes: int32(a.int("bytes", 0)), SubVersion: a.int("version", 0),
+		Caller: transport.Caller{Session: s.client(cmp.Or(a.Set["client"], "c1"))}, Reply: &s.answers,
+		Group: cmp.Or(a.Set["group"], "g"), Topic: q.Topic, QueueID: q.ID, Offset: message.Offset(a.Int("offset", 0)),
+		MaxNum: int32(a.Int("max", 32)), MaxBytes: int32(a.Int("bytes", 0)), SubVersion: a.Int("version", 0),
 	}
-	if _, ok := a.set["commit"]; ok {
-		p.Commit, p.CommitOffset = true, message.Offset(a.int("commit", 0))
+	if _, ok := a.Set["commit"]; ok {
+		p.Commit, p.CommitOffset = true, message.Offset(a.Int("commit", 0))
 	}
-	if h, ok := a.set["hold"]; ok {
+	if h, ok := a.Set["hold"]; ok {
 		d, err := time.ParseDuration(h)
 		if err != nil {
 			s.t.Fatal(err)
 		}
 		p.Suspend, p.SuspendTimeout = true, d
 	}
-	if e, ok := a.set["expr"]; ok {
+	if e, ok := a.Set["expr"]; ok {
 		text, typ, _ := strings.Cut(e, ":")
 		p.HasSubscription, p.Expression = true, filter.Expression{Type: typ, Text: text}
 	}
@@ -364,26 +263,26 @@ func (s *scenario) pull(a args) []string {
 	return nil
 }
 
-func (s *scenario) lock(word string, a args) []string {
+func (s *scenario) lock(word string, a scenariotest.Args) []string {
 	var queues []transport.BrokerQueue
-	for _, n := range strings.Split(a.set["queues"], ",") {
+	for _, n := range strings.Split(a.Set["queues"], ",") {
 		id, _ := strconv.Atoi(n)
-		queues = append(queues, transport.BrokerQueue{Topic: a.words[1], Broker: "b", ID: message.QueueID(id)})
+		queues = append(queues, transport.BrokerQueue{Topic: a.Words[1], Broker: "b", ID: message.QueueID(id)})
 	}
 	if word == "unlock" {
-		s.w.locks.Unlock(a.set["group"], a.words[0], queues)
+		s.w.locks.Unlock(a.Set["group"], a.Words[0], queues)
 		return nil
 	}
 	var got []string
-	for _, q := range s.w.locks.Lock(a.set["group"], a.words[0], queues) {
+	for _, q := range s.w.locks.Lock(a.Set["group"], a.Words[0], queues) {
 		got = append(got, q.ID.String())
 	}
 	return []string{"got " + cmp.Or(strings.Join(got, " "), "none")}
 }
 
 // wait DURATION: time passes, in steps of 5 s.
-func (s *scenario) wait(a args) []string {
-	d, err := time.ParseDuration(a.words[0])
+func (s *scenario) wait(a scenariotest.Args) []string {
+	d, err := time.ParseDuration(a.Words[0])
 	if err != nil {
 		s.t.Fatal(err)
 	}

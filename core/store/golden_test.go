@@ -1,15 +1,12 @@
 package store
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"compress/zlib"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"io"
 	"maps"
 	"os"
@@ -21,6 +18,7 @@ import (
 
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/core/plugin"
+	"github.com/weirmq/weir/core/store/storetest"
 	"github.com/weirmq/weir/core/transport"
 )
 
@@ -31,40 +29,7 @@ var goldenKinds = []string{"batch", "compressed", "delayed", "ipv6", "killed", "
 // unpackGolden unpacks a recorded store with its modification times and returns its directory and configuration.
 func unpackGolden(t testing.TB, kind string) (dir string, cfg Config, levels []time.Duration) {
 	t.Helper()
-	root := t.TempDir()
-	f, err := os.Open(filepath.Join("testdata", "stores", kind+".tar.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(root, filepath.FromSlash(h.Name))
-		if h.Typeflag == tar.TypeDir {
-			continue
-		}
-		os.MkdirAll(filepath.Dir(path), 0o755)
-		data, err := io.ReadAll(r)
-		if err == nil {
-			err = os.WriteFile(path, data, 0o644)
-		}
-		if err == nil {
-			err = os.Chtimes(path, h.ModTime, h.ModTime)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	root := storetest.Unpack(t, filepath.Join("testdata", "stores", kind+".tar.gz"))
 	cfg, levels = goldenConfig(t, filepath.Join(root, kind, "broker.conf"))
 	return filepath.Join(root, kind), cfg, levels
 }

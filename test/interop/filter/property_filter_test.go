@@ -1,18 +1,15 @@
 package filter
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/store/storetest"
 	"github.com/weirmq/weir/sdk/brokertest"
 	"github.com/weirmq/weir/sdk/client"
 	"github.com/weirmq/weir/sdk/wire"
@@ -43,7 +40,7 @@ type recorded struct {
 }
 
 func unpackRecorded(t *testing.T) *recorded {
-	dir := filepath.Join(unpack(t, "../../../core/store/testdata/stores/property-filter.tar.gz"), "property-filter")
+	dir := filepath.Join(storetest.Unpack(t, "../../../core/store/testdata/stores/property-filter.tar.gz"), "property-filter")
 	r := &recorded{store: filepath.Join(dir, "store")}
 	readJSON(t, filepath.Join(dir, "manifest.json"), &r.messages)
 	var saved struct {
@@ -152,37 +149,5 @@ func readJSON(t *testing.T, path string, v any) {
 	}
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
-	}
-}
-
-// unpack unpacks an archive with the times of its files, by which RocketMQ looks up offsets.
-func unpack(t *testing.T, archive string) (dir string) {
-	dir = t.TempDir()
-	f, err := os.Open(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return dir
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
-		path := filepath.Join(dir, filepath.FromSlash(h.Name))
-		data, err := io.ReadAll(r)
-		err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o644), os.Chtimes(path, h.ModTime, h.ModTime))
-		if err != nil {
-			t.Fatal(err)
-		}
 	}
 }
