@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +17,7 @@ import (
 	"time"
 
 	"github.com/weirmq/weir/test/internal/javamq"
+	"github.com/weirmq/weir/test/internal/ports"
 	"github.com/weirmq/weir/test/internal/proc"
 )
 
@@ -70,16 +69,16 @@ func (b *bench) start(ctx context.Context, kind string, sync bool) (*broker, err
 }
 
 func (b *bench) startWeir(ctx context.Context, home, flush string) (*broker, error) {
-	port, err := freePorts()
+	port, err := ports.Free()
 	if err != nil {
 		return nil, err
 	}
-	names := addr(port + 1)
+	names := ports.Addr(port + 1)
 	ready := proc.NewAwait("ready")
 	p, err := proc.Start(proc.Spec{
 		Path: b.binary, Args: b.serveArgs(home), Dir: home,
 		Env: append([]string{"WEIR_STORE__FLUSH=" + flush, "WEIR_NAMESERVER__LISTEN=" + names,
-			"WEIR_TRANSPORTS__REMOTING__LISTEN=" + addr(port), "WEIR_TELEMETRY__PROMETHEUS__LISTEN=" + addr(port+2)}, b.weirEnv...),
+			"WEIR_TRANSPORTS__REMOTING__LISTEN=" + ports.Addr(port), "WEIR_TELEMETRY__PROMETHEUS__LISTEN=" + ports.Addr(port+2)}, b.weirEnv...),
 		Log: filepath.Join(home, "broker.out"), OnLine: ready.Line,
 	})
 	if err != nil {
@@ -89,7 +88,7 @@ func (b *bench) startWeir(ctx context.Context, home, flush string) (*broker, err
 		p.Kill()
 		return nil, err
 	}
-	return &broker{kind: "weir", sync: flush == "sync", nameServer: names, metrics: "http://" + addr(port+2) + "/metrics", process: p, home: home}, nil
+	return &broker{kind: "weir", sync: flush == "sync", nameServer: names, metrics: "http://" + ports.Addr(port+2) + "/metrics", process: p, home: home}, nil
 }
 
 func (b *bench) serveArgs(home string) []string {
@@ -101,11 +100,11 @@ func (b *bench) serveArgs(home string) []string {
 }
 
 func (b *bench) startJava(ctx context.Context, home string, sync bool) (*broker, error) {
-	port, err := freePorts()
+	port, err := ports.Free()
 	if err != nil {
 		return nil, err
 	}
-	names := addr(port + 2)
+	names := ports.Addr(port + 2)
 	beside, err := javamq.NameServer{Jars: b.jars, Home: filepath.Join(home, "namesrv"), Port: port + 2,
 		JVM: javamq.QuickStart}.Start(ctx)
 	if err != nil {
@@ -219,23 +218,3 @@ func (b *bench) load(ctx context.Context, br *broker, args ...string) (*result, 
 	r.generator = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 	return r, nil
 }
-
-// freePorts returns a port such that it and its neighbours, which a Java broker takes too, are free.
-func freePorts() (int, error) {
-	for range 100 {
-		port := 15000 + rand.IntN(1500)*10
-		free := true
-		for p := port - 2; p <= port+2 && free; p++ {
-			l, err := net.Listen("tcp", addr(p))
-			if free = err == nil; free {
-				_ = l.Close()
-			}
-		}
-		if free {
-			return port, nil
-		}
-	}
-	return 0, errors.New("find free ports: none between 15000 and 30000")
-}
-
-func addr(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }

@@ -3,9 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -15,12 +12,14 @@ import (
 	"github.com/weirmq/weir/sdk/brokertest"
 	"github.com/weirmq/weir/sdk/client"
 	"github.com/weirmq/weir/sdk/wire"
+	"github.com/weirmq/weir/test/internal/metrics"
+	"github.com/weirmq/weir/test/internal/ports"
 )
 
 // Groups that filter by tag, SQL92 and EXPR consume a backlog and what arrives later; their figures, as metrics and as a list,
 // are what the messages are.
 func TestFilterFigures(t *testing.T) {
-	listen := freePort(t)
+	listen := ports.Addr(ports.Must(t))
 	br := brokertest.Start(t, brokertest.Set("service.filters", "tag,sql92,expr"), brokertest.Set("topics.default_queues", "1"),
 		brokertest.Set("queues.verdicts.dispatch_share", "1"), brokertest.Set("telemetry.prometheus.listen", listen))
 	c := client.New(client.Options{NameServers: []string{br.NameServer()}, Timeout: 30 * time.Second})
@@ -150,40 +149,17 @@ func TestFilterFigures(t *testing.T) {
 	await("the end", func(by map[string]wire.Filter) bool { return !by["by-sql"].Live && !by["by-tag"].Live })
 }
 
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 var commonLabels = regexp.MustCompile(`(cluster|node_id|node_type|is_system|is_retry)="[^"]*",?`)
 
 // scrape returns the metrics as lines without the labels that say nothing here.
 func scrape(t *testing.T, addr string) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("%d %v %s", resp.StatusCode, err, b)
-	}
-	return strings.NewReplacer(",}", "}", "{}", "").Replace(commonLabels.ReplaceAllString(string(b), ""))
+	return strings.NewReplacer(",}", "}", "{}", "").Replace(commonLabels.ReplaceAllString(metrics.Scrape(t, addr), ""))
 }
 
 // A module's figures go to the metrics, and only messages that pass the cheap conditions reach it, wherever those stand.
 func TestModuleFigures(t *testing.T) {
-	listen := freePort(t)
+	listen := ports.Addr(ports.Must(t))
 	br := brokertest.Start(t, brokertest.Set("service.filters", "tag,sql92,wasm/big"), brokertest.Set("topics.default_queues", "1"),
 		brokertest.Set("filters.wasm/big.path", guests+"/c/examples/threshold/threshold.wasm"), brokertest.Set("filters.wasm/big.config.limit", "90"),
 		brokertest.Set("telemetry.prometheus.listen", listen))
@@ -224,11 +200,11 @@ func TestModuleFigures(t *testing.T) {
 			t.Errorf("%s: the module was asked about %d messages", text, n)
 		}
 	}
-	metrics := scrape(t, listen)
+	figures := scrape(t, listen)
 	for _, want := range []string{`weir_module_breaker_open{module="big",number="0"} 0`, `weir_module_programs{module="big",number="0"} 2`,
 		`weir_module_instances{module="big",number="0"} 2`, `weir_module_judging_seconds_total{module="big",number="0"} `} {
-		if !strings.Contains(metrics, "\n"+want) {
-			t.Errorf("no %s in\n%s", want, metrics)
+		if !strings.Contains(figures, "\n"+want) {
+			t.Errorf("no %s in\n%s", want, figures)
 		}
 	}
 }

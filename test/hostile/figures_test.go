@@ -1,26 +1,14 @@
 package hostile
 
 import (
-	"bufio"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
-)
 
-// freeAddr returns an address that nobody listens at now.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
+	"github.com/weirmq/weir/test/internal/metrics"
+)
 
 // figures are metrics of the broker, by name and labels.
 type figures map[string]float64
@@ -28,14 +16,9 @@ type figures map[string]float64
 // fetch reads the metrics of Go and of the process.
 func fetch(t *testing.T, addr string) figures {
 	t.Helper()
-	r, err := http.Get("http://" + addr + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Body.Close()
 	f := figures{}
-	for s := bufio.NewScanner(r.Body); s.Scan(); {
-		if name, value, ok := strings.Cut(s.Text(), " "); ok && (strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_")) {
+	for line := range strings.Lines(metrics.Scrape(t, addr)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && (strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_")) {
 			if n, err := strconv.ParseFloat(value, 64); err == nil {
 				f[name] = n
 			}

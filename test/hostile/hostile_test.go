@@ -14,6 +14,7 @@ import (
 	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/plugins/filter/wasm/wasmtest"
 	"github.com/weirmq/weir/sdk/client"
+	"github.com/weirmq/weir/test/internal/ports"
 	"github.com/weirmq/weir/test/internal/sut"
 )
 
@@ -60,7 +61,7 @@ func TestHostile(t *testing.T) {
 	if sut.Default() != sut.Weir {
 		t.Skip("only weir runs modules")
 	}
-	w := &world{t: t, metrics: freeAddr(t)}
+	w := &world{t: t, metrics: ports.Addr(ports.Must(t))}
 	w.broker = sut.Start(t, sut.Options{WeirConfig: fmt.Sprintf(config, w.metrics)})
 	w.admin = newClient(t, w.broker.NameServer())
 	w.queue = w.send("Corpus", 10)

@@ -40,7 +40,7 @@ func (j *java) start(ctx context.Context) error {
 	o := j.broker.options
 	if o.NameServer == "" && j.names == nil {
 		names, err := javamq.NameServer{
-			Jars: j.jars, Home: filepath.Join(o.Home, "namesrv"), Port: j.broker.ports.nameServer, JVM: javamq.QuickStart,
+			Jars: j.jars, Home: filepath.Join(o.Home, "namesrv"), Port: j.broker.port - 3, JVM: javamq.QuickStart,
 		}.Start(ctx)
 		if err != nil {
 			return err
@@ -49,7 +49,7 @@ func (j *java) start(ctx context.Context) error {
 	}
 	p, err := javamq.Broker{
 		Jars: j.jars, Home: o.Home, Store: o.DataDir, Name: o.Name, Cluster: o.Cluster,
-		Port: j.broker.ports.broker, NameServer: j.broker.NameServer(), JVM: javamq.QuickStart,
+		Port: j.broker.port, NameServer: j.broker.NameServer(), JVM: javamq.QuickStart,
 		Properties: j.properties(),
 	}.Start(ctx)
 	if err != nil {

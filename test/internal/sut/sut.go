@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirmq/weir/test/internal/ports"
 	"github.com/weirmq/weir/test/internal/proc"
 	"github.com/weirmq/weir/test/internal/repo"
 )
@@ -75,12 +76,9 @@ type Options struct {
 // Broker is a broker, running or stopped, with the name server it brought.
 type Broker struct {
 	options Options
-	ports   ports
+	port    int // the name server's is three below
 	server  server
 }
-
-// ports of a broker. Fast and replication ports follow from broker as in RocketMQ: two below, one above.
-type ports struct{ broker, nameServer int }
 
 // server is what differs between the kinds.
 type server interface {
@@ -123,11 +121,11 @@ func newBroker(t testing.TB, o Options) (*Broker, error) {
 	if err := os.MkdirAll(o.DataDir, 0o755); err != nil {
 		return nil, err
 	}
-	chosen, err := freePorts()
+	port, err := ports.Free()
 	if err != nil {
 		return nil, err
 	}
-	b := &Broker{options: o, ports: chosen}
+	b := &Broker{options: o, port: port}
 	switch o.Kind {
 	case Weir:
 		b.server, err = newWeir(b)
@@ -210,17 +208,17 @@ func (b *Broker) Name() string { return b.options.Name }
 func (b *Broker) Cluster() string { return b.options.Cluster }
 
 // Addr is the address of the broker.
-func (b *Broker) Addr() string { return addr(b.ports.broker) }
+func (b *Broker) Addr() string { return ports.Addr(b.port) }
 
 // FastAddr is the address of the fast port.
-func (b *Broker) FastAddr() string { return addr(b.ports.broker - 2) }
+func (b *Broker) FastAddr() string { return ports.Addr(b.port - 2) }
 
 // NameServer is the address of the name server that has the broker's routes.
 func (b *Broker) NameServer() string {
 	if b.options.NameServer != "" {
 		return b.options.NameServer
 	}
-	return addr(b.ports.nameServer)
+	return ports.Addr(b.port - 3)
 }
 
 // DataDir is the store's root directory.
@@ -237,8 +235,6 @@ func (b *Broker) Pid() int { return b.server.process().Pid() }
 
 // Process is the broker's process as last started.
 func (b *Broker) Process() *proc.Process { return b.server.process() }
-
-func addr(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
 // awaitPort waits until somebody listens. A server may say that it is ready a moment before.
 func awaitPort(ctx context.Context, addr string) error {

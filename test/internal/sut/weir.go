@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/weirmq/weir/test/internal/ports"
 	"github.com/weirmq/weir/test/internal/proc"
 	"github.com/weirmq/weir/test/internal/repo"
 )
@@ -110,7 +111,7 @@ func (w *weir) environment() []string {
 		"STORE__FLUSH":                 o.Flush,
 		"SCHEDULE__LEVELS":             delayLevels,
 		"TRANSPORTS__REMOTING__LISTEN": w.broker.Addr(),
-		"NAMESERVER__LISTEN":           addr(w.broker.ports.nameServer),
+		"NAMESERVER__LISTEN":           ports.Addr(w.broker.port - 3),
 	}
 	if o.SegmentSize > 0 {
 		env["STORE__SEGMENT_SIZE"] = fmt.Sprintf("%dKiB", o.SegmentSize/1024)

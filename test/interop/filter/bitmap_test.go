@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,6 +17,8 @@ import (
 	"github.com/weirmq/weir/sdk/client"
 	"github.com/weirmq/weir/sdk/wire"
 	"github.com/weirmq/weir/test/internal/javamq"
+	"github.com/weirmq/weir/test/internal/metrics"
+	"github.com/weirmq/weir/test/internal/ports"
 	"github.com/weirmq/weir/test/internal/proc"
 	"github.com/weirmq/weir/test/internal/raw"
 	"github.com/weirmq/weir/test/internal/repo"
@@ -176,7 +176,7 @@ func (s *bitmapStore) java(do func(c *client.Client, addr string)) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	port := freePort(s.t)
+	port := ports.Must(s.t)
 	p, err := javamq.Broker{Jars: jars, Home: s.t.TempDir(), Store: s.dir, Name: "broker", Cluster: "DefaultCluster", Port: port,
 		NameServer: fmt.Sprint("127.0.0.1:", port+1000), JVM: javamq.QuickStart, Properties: map[string]string{
 			"enablePropertyFilter": "true", "enableCalcFilterBitMap": "true", "enableConsumeQueueExt": "true",
@@ -199,36 +199,28 @@ func stopJava(ctx context.Context, t *testing.T, p *proc.Process) {
 }
 
 // weir runs a weir broker on the store.
-func (s *bitmapStore) weir(ext, kept bool, do func(c *client.Client, addr, metrics string)) {
+func (s *bitmapStore) weir(ext, kept bool, do func(c *client.Client, addr, listen string)) {
 	s.t.Helper()
-	metrics := fmt.Sprint("127.0.0.1:", freePort(s.t))
+	listen := ports.Addr(ports.Must(s.t))
 	b := brokertest.Start(s.t, brokertest.DataDir(s.dir), brokertest.Set("store.segment_size", "1MiB"),
 		brokertest.Set("store.max_message_size", "32KiB"), brokertest.Set("store.consume_queue_entries", "100"),
 		brokertest.Set("store.consume_queue_ext", strconv.FormatBool(ext)), brokertest.Set("queues.verdicts.enabled", strconv.FormatBool(kept)),
-		brokertest.Set("telemetry.prometheus.listen", metrics))
+		brokertest.Set("telemetry.prometheus.listen", listen))
 	c := client.New(client.Options{NameServers: []string{b.NameServer()}, Timeout: 30 * time.Second})
-	do(c, b.Addr(), metrics)
+	do(c, b.Addr(), listen)
 	c.Close()
 	b.Stop()
 }
 
 // ruledOut reads the counter of entries that were passed over by bitmaps.
-func ruledOut(t *testing.T, metrics string) int {
+func ruledOut(t *testing.T, listen string) int {
 	t.Helper()
-	r, err := http.Get("http://" + metrics + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Body.Close()
-	text, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := regexp.MustCompile(`(?m)^weir_filter_ruled_out_total(?:\{[^}]*\})? ([0-9.e+]+)$`).FindSubmatch(text)
+	text := metrics.Scrape(t, listen)
+	m := regexp.MustCompile(`(?m)^weir_filter_ruled_out_total(?:\{[^}]*\})? ([0-9.e+]+)$`).FindStringSubmatch(text)
 	if m == nil {
 		t.Fatalf("the counter isn't there:\n%s", text)
 	}
-	n, err := strconv.ParseFloat(string(m[1]), 64)
+	n, err := strconv.ParseFloat(m[1], 64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,13 +244,13 @@ func TestBitmapsChangeHands(t *testing.T) {
 		}
 	})
 	for _, kept := range []bool{false, true} {
-		s.weir(false, kept, func(c *client.Client, addr, metrics string) {
+		s.weir(false, kept, func(c *client.Client, addr, listen string) {
 			s.subscribe(c, addr)
 			if got := s.show(c, addr, "bg-few"); got.units != bitmapCount || got.skipped < bitmapCount/2 {
 				t.Errorf("weir shows %+v of Java's", got)
 			}
 			s.check(fmt.Sprintf("Java's in weir, kept verdicts %v", kept), c, addr)
-			if n := ruledOut(t, metrics); n < bitmapCount || n > len(bitmapGroups)*bitmapCount {
+			if n := ruledOut(t, listen); n < bitmapCount || n > len(bitmapGroups)*bitmapCount {
 				t.Errorf("kept verdicts %v: %d entries were ruled out", kept, n)
 			}
 		})
@@ -295,12 +287,12 @@ func TestBitmapsOfWeir(t *testing.T) {
 	t.Parallel()
 	repo.NeedJava(t)
 	s := &bitmapStore{t: t, dir: filepath.Join(t.TempDir(), "store"), extSize: 48 << 20} // Java's default, which weir begins with
-	s.weir(true, false, func(c *client.Client, addr, metrics string) {
+	s.weir(true, false, func(c *client.Client, addr, listen string) {
 		s.send(addr)
 		s.subscribe(c, addr)
 		s.send(addr)
 		s.check("weir's own", c, addr)
-		if n := ruledOut(t, metrics); n < bitmapCount {
+		if n := ruledOut(t, listen); n < bitmapCount {
 			t.Errorf("%d entries were ruled out", n)
 		}
 	})

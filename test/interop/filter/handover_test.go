@@ -3,7 +3,6 @@ package filter
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/weirmq/weir/sdk/brokertest"
 	"github.com/weirmq/weir/sdk/client"
 	"github.com/weirmq/weir/test/internal/javamq"
+	"github.com/weirmq/weir/test/internal/ports"
 	"github.com/weirmq/weir/test/internal/repo"
 )
 
@@ -84,7 +84,7 @@ func runJava(t *testing.T, store string) string {
 		t.Fatal(err)
 	}
 	home := t.TempDir()
-	port := freePort(t)
+	port := ports.Must(t)
 	p, err := javamq.Broker{Jars: jars, Home: home, Store: store, Name: "broker", Cluster: "DefaultCluster", Port: port,
 		NameServer: fmt.Sprint("127.0.0.1:", port+1000), JVM: javamq.QuickStart,
 		Properties: map[string]string{"enablePropertyFilter": "true", "mappedFileSizeCommitLog": fmt.Sprint(16 << 20)}}.Start(ctx)
@@ -99,28 +99,4 @@ func runJava(t *testing.T, store string) string {
 		t.Fatal(err)
 	}
 	return string(log)
-}
-
-// freePort returns a port that is free together with its neighbours, which a Java broker takes too.
-func freePort(t *testing.T) int {
-	for range 100 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		port := l.Addr().(*net.TCPAddr).Port
-		below, err1 := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port-2))
-		above, err2 := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port+1))
-		l.Close()
-		for _, l := range []net.Listener{below, above} {
-			if l != nil {
-				l.Close()
-			}
-		}
-		if err1 == nil && err2 == nil {
-			return port
-		}
-	}
-	t.Fatal("no free ports")
-	return 0
 }
