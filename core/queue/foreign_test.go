@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weirmq/weir/core/filter"
@@ -40,59 +41,59 @@ func (c gatedCompiler) Compile(context.Context, filter.Expression) (filter.Progr
 // TestNobodyWaitsForAForeignProgram has a module judge without end while a pull is held for it. Messages arrive all the same,
 // and everybody else gets them. A message that doesn't match leaves the pull held, behind it; the next one that does answers it.
 func TestNobodyWaitsForAForeignProgram(t *testing.T) {
-	w := newWorld(t, nil)
-	p := &gatedProgram{began: make(chan struct{}), leave: make(chan struct{})}
-	p.want = []byte("yes")
-	w.programs.compilers.(CompilerMap)["WASM"] = gatedCompiler{p: p}
-	w.topic("T", 1)
-	w.groups.set(plainGroup("g"))
-	s := session(1)
-	w.heartbeat(t, s, "c", consumer("g", sub("T", "*")))
-	w.pulls.Start()
-	defer func() {
-		if err := w.pulls.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}()
-	pull := func(kind string, offset message.Offset) (*transport.Pull, *counted) {
-		t.Helper()
-		done := &counted{done: make(chan struct{})}
-		r := &transport.Pull{Caller: transport.Caller{Session: s}, Reply: done, Group: "g", Topic: "T", Offset: offset, MaxNum: 8,
-			Suspend: true, SuspendTimeout: time.Hour, HasSubscription: true, Expression: filter.Expression{Type: kind, Text: "*"}}
-		w.pulls.Pull(context.Background(), r)
-		return r, done
-	}
-	held := func(want int) {
-		t.Helper()
-		for range 5000 {
-			if w.pulls.Held() == want {
-				return
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		p := &gatedProgram{began: make(chan struct{}), leave: make(chan struct{})}
+		p.want = []byte("yes")
+		w.programs.compilers.(CompilerMap)["WASM"] = gatedCompiler{p: p}
+		w.topic("T", 1)
+		w.groups.set(plainGroup("g"))
+		s := session(1)
+		w.heartbeat(t, s, "c", consumer("g", sub("T", "*")))
+		w.pulls.Start()
+		defer func() {
+			if err := w.pulls.Stop(context.Background()); err != nil {
+				t.Error(err)
 			}
-			time.Sleep(time.Millisecond)
+		}()
+		pull := func(kind string, offset message.Offset) (*transport.Pull, *counted) {
+			t.Helper()
+			done := &counted{done: make(chan struct{})}
+			r := &transport.Pull{Caller: transport.Caller{Session: s}, Reply: done, Group: "g", Topic: "T", Offset: offset, MaxNum: 8,
+				Suspend: true, SuspendTimeout: time.Hour, HasSubscription: true, Expression: filter.Expression{Type: kind, Text: "*"}}
+			w.pulls.Pull(context.Background(), r)
+			return r, done
 		}
-		t.Fatalf("%d pulls are held, want %d", w.pulls.Held(), want)
-	}
-	foreign, answered := pull("WASM", 0)
-	_, other := pull("TAG", 0)
-	held(2)
-	w.pulls.Arrived([]message.Arrival{w.log.send("T", 0, "", "no")})
-	<-other.done
-	<-p.began
-	_, other = pull("TAG", 1)
-	w.pulls.Arrived([]message.Arrival{w.log.send("T", 0, "", "no")}) // the module is still busy with the first
-	<-other.done
-	p.leave <- struct{}{}
-	select { // both, or the first and then the second
-	case <-p.began:
+		held := func(want int) {
+			t.Helper()
+			synctest.Wait()
+			if got := w.pulls.Held(); got != want {
+				t.Fatalf("%d pulls are held, want %d", got, want)
+			}
+		}
+		foreign, answered := pull("WASM", 0)
+		_, other := pull("TAG", 0)
+		held(2)
+		w.pulls.Arrived([]message.Arrival{w.log.send("T", 0, "", "no")})
+		<-other.done
+		<-p.began
+		_, other = pull("TAG", 1)
+		w.pulls.Arrived([]message.Arrival{w.log.send("T", 0, "", "no")}) // the module is still busy with the first
+		<-other.done
 		p.leave <- struct{}{}
-	case <-time.After(100 * time.Millisecond):
-	}
-	held(1)
-	w.pulls.Arrived([]message.Arrival{w.log.send("T", 0, "", "yes")})
-	<-p.began
-	p.leave <- struct{}{}
-	<-answered.done
-	if foreign.Code != message.Success || foreign.Offset != 2 || foreign.NextBeginOffset != 3 {
-		t.Errorf("%v: from %d to %d", foreign.Code, foreign.Offset, foreign.NextBeginOffset)
-	}
+		synctest.Wait()
+		select { // both, or the first and then the second
+		case <-p.began:
+			p.leave <- struct{}{}
+		default:
+		}
+		held(1)
+		w.pulls.Arrived([]message.Arrival{w.log.send("T", 0, "", "yes")})
+		<-p.began
+		p.leave <- struct{}{}
+		<-answered.done
+		if foreign.Code != message.Success || foreign.Offset != 2 || foreign.NextBeginOffset != 3 {
+			t.Errorf("%v: from %d to %d", foreign.Code, foreign.Offset, foreign.NextBeginOffset)
+		}
+	})
 }
