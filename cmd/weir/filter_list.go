@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
-	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/sdk/client"
 	"github.com/weirmq/weir/sdk/wire"
 )
@@ -52,21 +50,11 @@ func (a *app) filterListCommand() *cobra.Command {
 }
 
 func (a *app) listFilters(ctx context.Context, group string) ([]filterRow, error) {
-	rows := []filterRow{}
-	err := a.eachBroker(ctx, func(ctx context.Context, cl *client.Client, broker, addr string) error {
-		list, err := cl.Filters(ctx, addr, group)
-		if said, ok := errors.AsType[*message.Error](err); ok && said.Code == message.CodeNotSupported {
-			return fmt.Errorf("broker %s is no WeirMQ broker, or an older one: it can't list filters", broker)
-		}
-		if err != nil {
-			return err
-		}
-		for _, f := range list {
-			rows = append(rows, filterRow{broker, f})
-		}
-		return nil
-	})
-	return rows, err
+	return collect(ctx, a, "it can't list filters",
+		func(ctx context.Context, cl *client.Client, addr string) ([]wire.Filter, error) {
+			return cl.Filters(ctx, addr, group)
+		},
+		func(broker string, f wire.Filter) filterRow { return filterRow{broker, f} })
 }
 
 // share writes a part of a whole in percent.

@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/weirmq/weir/core/message"
 	"github.com/weirmq/weir/sdk/client"
 	"github.com/weirmq/weir/sdk/wire"
 )
@@ -47,21 +45,11 @@ func (a *app) groupCheckCommand() *cobra.Command {
 }
 
 func (a *app) listConflicts(ctx context.Context, group string) ([]conflictRow, error) {
-	rows := []conflictRow{}
-	err := a.eachBroker(ctx, func(ctx context.Context, cl *client.Client, broker, addr string) error {
-		list, err := cl.Conflicts(ctx, addr, group)
-		if said, ok := errors.AsType[*message.Error](err); ok && said.Code == message.CodeNotSupported {
-			return fmt.Errorf("broker %s is no WeirMQ broker, or an older one: it can't compare subscriptions", broker)
-		}
-		if err != nil {
-			return err
-		}
-		for _, c := range list {
-			rows = append(rows, conflictRow{broker, c})
-		}
-		return nil
-	})
-	return rows, err
+	return collect(ctx, a, "it can't compare subscriptions",
+		func(ctx context.Context, cl *client.Client, addr string) ([]wire.GroupConflict, error) {
+			return cl.Conflicts(ctx, addr, group)
+		},
+		func(broker string, c wire.GroupConflict) conflictRow { return conflictRow{broker, c} })
 }
 
 func (a *app) showConflicts(group string, rows []conflictRow) {

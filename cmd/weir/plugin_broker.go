@@ -32,35 +32,15 @@ func (a *app) pluginBrokerCommands() []*cobra.Command {
 	return list
 }
 
-// eachBroker calls f for the masters of the cluster, in the order of their names, until one fails.
-func (a *app) eachBroker(ctx context.Context, f func(ctx context.Context, cl *client.Client, broker, addr string) error) error {
-	return a.with(ctx, func(ctx context.Context, cl *client.Client) error {
-		masters, err := cl.Masters(ctx, a.cluster)
-		if err != nil {
-			return err
+// eachModuleBroker is eachBroker for what is asked of modules.
+func (a *app) eachModuleBroker(ctx context.Context, f func(ctx context.Context, cl *client.Client, broker, addr string) error) error {
+	return a.eachBroker(ctx, "it knows nothing of modules", func(ctx context.Context, cl *client.Client, broker, addr string) error {
+		err := f(ctx, cl, broker, addr)
+		if said, ok := errors.AsType[*message.Error](err); ok && said.Code == message.QueryNotFound {
+			return &reason{err: err, code: exitNotFound, text: fmt.Sprintf("broker %s: %s\nSee what there is with 'weir plugin list'.", broker, said.Remark)}
 		}
-		for _, broker := range slices.Sorted(maps.Keys(masters)) {
-			if err := f(ctx, cl, broker, masters[broker]); err != nil {
-				return moduleReason(broker, err)
-			}
-		}
-		return nil
-	})
-}
-
-// moduleReason turns what a broker says of modules into what a person can act on.
-func moduleReason(broker string, err error) error {
-	var said *message.Error
-	if !errors.As(err, &said) {
 		return err
-	}
-	switch said.Code {
-	case message.QueryNotFound:
-		return &reason{err: err, code: exitNotFound, text: fmt.Sprintf("broker %s: %s\nSee what there is with 'weir plugin list'.", broker, said.Remark)}
-	case message.CodeNotSupported:
-		return &reason{err: err, code: exitFailure, text: fmt.Sprintf("broker %s is no WeirMQ broker, or an older one: it knows nothing of modules", broker)}
-	}
-	return &reason{err: err, code: exitFailure, text: fmt.Sprintf("broker %s: %s", broker, said.Remark)}
+	})
 }
 
 // moduleRow is a version of a module on a broker.
@@ -130,7 +110,7 @@ func (a *app) pluginPushCommand() *cobra.Command {
 
 func (a *app) push(ctx context.Context, name string, bin []byte, shadow bool) error {
 	rows := []moduleRow{}
-	err := a.eachBroker(ctx, func(ctx context.Context, cl *client.Client, broker, addr string) error {
+	err := a.eachModuleBroker(ctx, func(ctx context.Context, cl *client.Client, broker, addr string) error {
 		m, err := cl.PushModule(ctx, addr, name, bin, shadow, a.progress(broker, len(bin)))
 		if err != nil {
 			return err
@@ -170,7 +150,7 @@ func (a *app) pluginListCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := strings.Join(args, "")
 			rows := []moduleRow{}
-			err := a.eachBroker(cmd.Context(), func(ctx context.Context, cl *client.Client, broker, addr string) error {
+			err := a.eachModuleBroker(cmd.Context(), func(ctx context.Context, cl *client.Client, broker, addr string) error {
 				list, err := cl.Modules(ctx, addr, name)
 				for i := range list {
 					rows = append(rows, moduleRow{broker, list[i]})
@@ -256,7 +236,7 @@ func (a *app) pluginLogsCommand() *cobra.Command {
 		Args:  exactArgs("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rows := []row{}
-			err := a.eachBroker(cmd.Context(), func(ctx context.Context, cl *client.Client, broker, addr string) error {
+			err := a.eachModuleBroker(cmd.Context(), func(ctx context.Context, cl *client.Client, broker, addr string) error {
 				lines, err := cl.ModuleLog(ctx, addr, args[0])
 				for _, l := range lines {
 					rows = append(rows, row{broker, l})
@@ -290,7 +270,7 @@ func (a *app) done(brokers []string, what string) error {
 // change does something to a module on each broker and says so.
 func (a *app) change(ctx context.Context, what string, do func(ctx context.Context, cl *client.Client, addr string) error) error {
 	brokers := []string{}
-	err := a.eachBroker(ctx, func(ctx context.Context, cl *client.Client, broker, addr string) error {
+	err := a.eachModuleBroker(ctx, func(ctx context.Context, cl *client.Client, broker, addr string) error {
 		brokers = append(brokers, broker)
 		return do(ctx, cl, addr)
 	})
@@ -330,7 +310,7 @@ func (a *app) pluginRollbackCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.waitForCompiling(cmd)
 			rows := []moduleRow{}
-			err := a.eachBroker(cmd.Context(), func(ctx context.Context, cl *client.Client, broker, addr string) error {
+			err := a.eachModuleBroker(cmd.Context(), func(ctx context.Context, cl *client.Client, broker, addr string) error {
 				m, err := cl.ActivateModule(ctx, addr, args[0], to)
 				rows = append(rows, moduleRow{broker, *m})
 				return err
@@ -382,7 +362,7 @@ func (a *app) pluginReloadCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.waitForCompiling(cmd)
 			loaded := map[string][]string{}
-			err := a.eachBroker(cmd.Context(), func(ctx context.Context, cl *client.Client, broker, addr string) error {
+			err := a.eachModuleBroker(cmd.Context(), func(ctx context.Context, cl *client.Client, broker, addr string) error {
 				names, err := cl.ReloadModules(ctx, addr, strings.Join(args, ""))
 				loaded[broker] = names
 				return err

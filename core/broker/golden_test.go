@@ -77,6 +77,21 @@ func readJSON(t *testing.T, path string, v any) {
 	}
 }
 
+// eachRecord calls f for every record of an answer.
+func eachRecord(t testing.TB, r *transport.Records, f func(message.Record)) {
+	t.Helper()
+	for _, c := range r.Chunks {
+		for len(c) > 0 {
+			rec, n, err := message.ViewRecord(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f(rec)
+			c = c[n:]
+		}
+	}
+}
+
 // ids returns the unique keys of the messages in a queue.
 func (n *node) ids(topic string, id message.QueueID) (list []string) {
 	n.t.Helper()
@@ -85,16 +100,10 @@ func (n *node) ids(topic string, id message.QueueID) (list []string) {
 		if p.Code != message.Success {
 			return list
 		}
-		for _, c := range p.Records.Chunks {
-			for len(c) > 0 {
-				rec, size, err := message.ViewRecord(c)
-				if err != nil {
-					n.t.Fatal(err)
-				}
-				key, _ := rec.Properties().Get(message.PropUniqKey)
-				list, c = append(list, string(key)), c[size:]
-			}
-		}
+		eachRecord(n.t, &p.Records, func(rec message.Record) {
+			key, _ := rec.Properties().Get(message.PropUniqKey)
+			list = append(list, string(key))
+		})
 		from = p.NextBeginOffset
 		p.Records.Release()
 	}
@@ -207,15 +216,9 @@ func TestRecordedKeys(t *testing.T) {
 				if err != nil && codeOf(t, err) != message.QueryNotFound {
 					t.Fatal(err)
 				}
-				for _, c := range r.Chunks {
-					for len(c) > 0 {
-						rec, size, err := message.ViewRecord(c)
-						if err != nil {
-							t.Fatal(err)
-						}
-						got, c = append(got, string(message.AppendOffsetID(nil, rec.StoreHost(), rec.Position()))), c[size:]
-					}
-				}
+				eachRecord(t, &r, func(rec message.Record) {
+					got = append(got, string(message.AppendOffsetID(nil, rec.StoreHost(), rec.Position())))
+				})
 				r.Release()
 				if !slices.Equal(got, q.OffsetMsgIDs) {
 					t.Errorf("%s of %s: %v, want %v", q.Key, q.Topic, got, q.OffsetMsgIDs)

@@ -128,16 +128,7 @@ func (s *scenario) readQueue(q message.QueueKey) (lines []string) {
 		if p.Code != message.Success {
 			break
 		}
-		for _, c := range p.Records.Chunks {
-			for len(c) > 0 {
-				rec, n, err := message.ViewRecord(c)
-				if err != nil {
-					s.t.Fatal(err)
-				}
-				lines = append(lines, s.show(rec))
-				c = c[n:]
-			}
-		}
+		eachRecord(s.t, &p.Records, func(rec message.Record) { lines = append(lines, s.show(rec)) })
 		s.read[q] = p.NextBeginOffset
 		p.Records.Release()
 	}

@@ -275,17 +275,7 @@ func (w *bitmapWorld) consume(p *Pulls, group string, q message.QueueKey) (list 
 			failures++
 			continue
 		}
-		for _, c := range r.Records.Chunks {
-			for len(c) > 0 {
-				rec, n, err := message.ParseRecord(c)
-				if err != nil {
-					w.t.Fatal(err)
-				}
-				list = append(list, delivery{rec.QueueOffset(), binary.BigEndian.Uint64(rec.Body())})
-				c = c[n:]
-			}
-		}
-		r.Records.Release()
+		list = append(list, deliveries(w.t, &r.Records)...)
 		if r.NextBeginOffset <= from {
 			w.t.Fatalf("%s at %d of %d: code %v %s, next %d", q, from, high, r.Code, r.Remark, r.NextBeginOffset)
 		}

@@ -557,19 +557,24 @@ func (r *replies) take() []*transport.Pull {
 	return d
 }
 
-// bodies returns the bodies of the records in an answer.
-func bodies(t testing.TB, r *transport.Records) []string {
+// eachRecord calls f for every record of an answer.
+func eachRecord(t testing.TB, r *transport.Records, f func(message.Record)) {
 	t.Helper()
-	var all []string
 	for _, c := range r.Chunks {
 		for len(c) > 0 {
 			rec, n, err := message.ParseRecord(c)
 			if err != nil {
 				t.Fatal(err)
 			}
-			all = append(all, string(rec.Body()))
+			f(rec)
 			c = c[n:]
 		}
 	}
+}
+
+// bodies returns the bodies of the records in an answer.
+func bodies(t testing.TB, r *transport.Records) (all []string) {
+	t.Helper()
+	eachRecord(t, r, func(rec message.Record) { all = append(all, string(rec.Body())) })
 	return all
 }

@@ -376,6 +376,16 @@ type delivery struct {
 	number uint64
 }
 
+// deliveries takes the messages out of an answer and gives its records back.
+func deliveries(t testing.TB, r *transport.Records) (list []delivery) {
+	t.Helper()
+	eachRecord(t, r, func(rec message.Record) {
+		list = append(list, delivery{rec.QueueOffset(), binary.BigEndian.Uint64(rec.Body())})
+	})
+	r.Release()
+	return list
+}
+
 // consume pulls everything from an offset up to the queue's end, answers of at most maxNum messages.
 func (w *filterWorld) consume(p *Pulls, q message.QueueKey, expr string, from message.Offset, maxNum int32) (list []delivery, pulls int) {
 	w.t.Helper()
@@ -397,17 +407,7 @@ func (w *filterWorld) consume(p *Pulls, q message.QueueKey, expr string, from me
 			}
 			continue
 		}
-		for _, c := range r.Records.Chunks {
-			for len(c) > 0 {
-				rec, n, err := message.ParseRecord(c)
-				if err != nil {
-					w.t.Fatal(err)
-				}
-				list = append(list, delivery{rec.QueueOffset(), binary.BigEndian.Uint64(rec.Body())})
-				c = c[n:]
-			}
-		}
-		r.Records.Release()
+		list = append(list, deliveries(w.t, &r.Records)...)
 		if r.NextBeginOffset <= from && r.Code != message.PullOffsetMoved || r.NextBeginOffset > high {
 			w.t.Fatalf("%s at %d of %d: code %v %s, next %d", q, from, high, r.Code, r.Remark, r.NextBeginOffset)
 		}

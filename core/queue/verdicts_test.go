@@ -388,14 +388,7 @@ func TestVerdictsHammer(t *testing.T) {
 				p := numberPull(expr, from, 32)
 				p.Topic = q.Topic
 				w.on.Pull(context.Background(), p)
-				for _, c := range p.Records.Chunks {
-					for len(c) > 0 {
-						rec, n, _ := message.ViewRecord(c)
-						got = append(got, delivery{rec.QueueOffset(), binary.BigEndian.Uint64(rec.Body())})
-						c = c[n:]
-					}
-				}
-				p.Records.Release()
+				got = append(got, deliveries(t, &p.Records)...)
 				from = p.NextBeginOffset
 			}
 			want := w.expected(q, expr, 0)

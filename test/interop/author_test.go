@@ -49,9 +49,7 @@ func (a *author) run(t *testing.T, args ...string) string {
 // has judged those before it.
 func TestAuthorsDay(t *testing.T) {
 	t.Parallel()
-	if sut.Default() == sut.Java {
-		t.Skip("Java's broker has no modules")
-	}
+	needModules(t)
 	agent.Java4.Need(t)
 	binary, err := sut.WeirBinary()
 	if err != nil {

@@ -13,13 +13,19 @@ import (
 	"github.com/weirmq/weir/test/internal/sut"
 )
 
+// needModules skips a test whose broker, by a person's wish (WEIR_SUT=java), is Java's.
+func needModules(t *testing.T) {
+	t.Helper()
+	if sut.Default() == sut.Java {
+		t.Skip("Java's broker has no modules")
+	}
+}
+
 // TestJavaCallsModules has an unmodified Java client reach a WebAssembly module through bySql: it gets the messages that match and
 // no other, and is told what is wrong with a name.
 func TestJavaCallsModules(t *testing.T) {
 	t.Parallel()
-	if sut.Default() == sut.Java {
-		t.Skip("Java's broker has no modules")
-	}
+	needModules(t)
 	agent.Java4.Need(t)
 	root, err := repo.Root()
 	if err != nil {
@@ -64,9 +70,7 @@ func TestJavaCallsModules(t *testing.T) {
 // Berlin, with ones missing and ones that are no numbers among them, it gets exactly those that are inside and cost enough.
 func TestJavaCallsFunctions(t *testing.T) {
 	t.Parallel()
-	if sut.Default() == sut.Java {
-		t.Skip("Java's broker has no modules")
-	}
+	needModules(t)
 	agent.Java4.Need(t)
 	root, err := repo.Root()
 	if err != nil {

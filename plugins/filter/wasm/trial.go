@@ -135,10 +135,7 @@ func (t *Trial) Call(ctx context.Context, settings map[string]string, function s
 		return nil, err
 	}
 	defer f.Close()
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i % len(rows)
-	}
+	order := again(n, len(rows))
 	if out.Outcomes, err = out.call(ctx, f, rows, order); err != nil {
 		return nil, err
 	}
@@ -250,6 +247,15 @@ func (t *Trial) Measure(ctx context.Context, settings map[string]string, tests [
 	})
 }
 
+// again counts n places of a list that is used again and again.
+func again(n, length int) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i % length
+	}
+	return order
+}
+
 // MeasureCall measures a function likewise, in calls for n messages, at most filter.ColumnsMax.
 func (t *Trial) MeasureCall(ctx context.Context, settings map[string]string, function string, rows [][]*string, n int, during time.Duration) (*Cost, error) {
 	f, err := t.with(n, settings).functionOf(ctx, t.module, t.report, function)
@@ -257,10 +263,7 @@ func (t *Trial) MeasureCall(ctx context.Context, settings map[string]string, fun
 		return nil, err
 	}
 	defer f.Close()
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i % len(rows)
-	}
+	order := again(n, len(rows))
 	c, err := rowsCall(f, rows, order)
 	if err != nil {
 		return nil, err
