@@ -16,7 +16,7 @@ import (
 func TestCompiledCode(t *testing.T) {
 	set := plugintest.Settings(t, Type)
 	set.ID = plugin.ID{Type: Type, Name: "guest"}
-	path := write(t, poisonous().build(t))
+	path := write(t, poisonous().Build())
 	load := func() {
 		t.Helper()
 		made, err := NewFactory().NewCompiler(set, declared(path))

@@ -13,20 +13,21 @@ import (
 
 	"github.com/weirmq/weir/core/clock"
 	"github.com/weirmq/weir/core/filter"
+	"github.com/weirmq/weir/plugins/filter/wasm/wasmtest"
 	"github.com/weirmq/weir/plugins/internal/wasmbin"
 )
 
 // library is a module of functions: 0 even(int64) boolean, which traps at 77; 1 twice(double) double; 2 size(text, called
 // with nulls) int64, which is unknown for a missing text; 3 than(int64, int64) boolean: greater than.
-func library() *fixture {
-	g := newGuest().with(map[string]any{"kind": []string{"functions"}, "functions": []map[string]any{
+func library() *wasmtest.Guest {
+	g := newGuest().With(map[string]any{"kind": []string{"functions"}, "functions": []map[string]any{
 		{"number": 0, "name": "even", "args": []string{"int64"}, "result": "boolean"},
 		{"number": 1, "name": "twice", "args": []string{"double"}, "result": "double"},
 		{"number": 2, "name": "size", "args": []string{"text"}, "result": "int64", "nulls": "called"},
 		{"number": 3, "name": "than", "args": []string{"int64", "int64"}, "result": "boolean"},
 	}})
-	g.drop = []string{"mqf_filter"}
-	g.code["mqf_call"] = libraryCode
+	g.Drop = []string{"mqf_filter"}
+	g.Code["mqf_call"] = libraryCode
 	return g
 }
 
@@ -52,17 +53,17 @@ func libraryCode(c *wasmbin.Code) {
 		c.LocalGet(entry)
 		c.Memory(wasmbin.I32Load, 2, slotSize*k+4)
 		c.Op(wasmbin.I32Add)
-		args(c, 8)
+		wasmtest.Args(c, 8)
 		c.LocalGet(n)
-		args(c, 7)
+		wasmtest.Args(c, 7)
 		c.Op(wasmbin.I32Add)
-		args(c, -8)
+		wasmtest.Args(c, -8)
 		c.Op(wasmbin.I32And)
 		constant()
 		c.Op(wasmbin.Select, wasmbin.I32Add)
-		args(c, 0)
+		wasmtest.Args(c, 0)
 		c.LocalGet(i)
-		args(c, 3)
+		wasmtest.Args(c, 3)
 		c.Op(wasmbin.I32Shl)
 		constant()
 		c.Op(wasmbin.Select, wasmbin.I32Add)
@@ -71,14 +72,14 @@ func libraryCode(c *wasmbin.Code) {
 		c.If(wasmbin.NoValue)
 		c.LocalGet(out)
 		c.LocalGet(i)
-		args(c, 3)
+		wasmtest.Args(c, 3)
 		c.Op(wasmbin.I32ShrU, wasmbin.I32Add)
 		c.LocalTee(8)
 		c.LocalGet(8)
 		c.Memory(wasmbin.I32Load8U, 0, 0)
-		args(c, 1)
+		wasmtest.Args(c, 1)
 		c.LocalGet(i)
-		args(c, 7)
+		wasmtest.Args(c, 7)
 		c.Op(wasmbin.I32And, wasmbin.I32Shl, wasmbin.I32Or)
 		c.Memory(wasmbin.I32Store8, 0, 0)
 		c.End()
@@ -86,17 +87,17 @@ func libraryCode(c *wasmbin.Code) {
 	result := func() { // pushes the address of the value of record i
 		c.LocalGet(out)
 		c.LocalGet(n)
-		args(c, 7)
+		wasmtest.Args(c, 7)
 		c.Op(wasmbin.I32Add)
-		args(c, -8)
+		wasmtest.Args(c, -8)
 		c.Op(wasmbin.I32And, wasmbin.I32Add)
 		c.LocalGet(i)
-		args(c, 3)
+		wasmtest.Args(c, 3)
 		c.Op(wasmbin.I32Shl, wasmbin.I32Add)
 	}
 	is := func(number int32, then func()) {
 		c.LocalGet(fn)
-		args(c, number)
+		wasmtest.Args(c, number)
 		c.Op(wasmbin.I32Eq)
 		c.If(wasmbin.NoValue)
 		then()
@@ -106,7 +107,7 @@ func libraryCode(c *wasmbin.Code) {
 		c.LocalGet(out)
 		c.LocalGet(i)
 		c.Op(wasmbin.I32Add)
-		args(c, 1)
+		wasmtest.Args(c, 1)
 		c.Memory(wasmbin.I32Store8, 0, 0)
 	}
 	c.Loop(wasmbin.NoValue)
@@ -140,11 +141,11 @@ func libraryCode(c *wasmbin.Code) {
 		c.Memory(wasmbin.I32Load, 2, 0)
 		c.Op(wasmbin.I32Add)
 		c.LocalGet(i)
-		args(c, 3)
+		wasmtest.Args(c, 3)
 		c.Op(wasmbin.I32Shl, wasmbin.I32Add)
 		c.LocalTee(8)
 		c.Memory(wasmbin.I32Load, 2, 0)
-		args(c, -1)
+		wasmtest.Args(c, -1)
 		c.Op(wasmbin.I32Ne)
 		c.If(wasmbin.NoValue)
 		hasValue()
@@ -164,7 +165,7 @@ func libraryCode(c *wasmbin.Code) {
 		setBit()
 	})
 	c.LocalGet(i)
-	args(c, 1)
+	wasmtest.Args(c, 1)
 	c.Op(wasmbin.I32Add)
 	c.LocalTee(i)
 	c.LocalGet(n)
@@ -176,7 +177,7 @@ func libraryCode(c *wasmbin.Code) {
 
 func functionOf(t *testing.T, name string, ck clock.Clock) filter.Function {
 	t.Helper()
-	c, err := open(t, library().build(t), ck)
+	c, err := open(t, library().Build(), ck)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +299,7 @@ func TestFunctionPoison(t *testing.T) {
 }
 
 func TestFunctionRefusals(t *testing.T) {
-	c, err := open(t, library().build(t), nil)
+	c, err := open(t, library().Build(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +379,7 @@ func TestKitFunctions(t *testing.T) {
 // TestProbeOfFunctions calls a pure function often enough to be probed, with the same Values again and again, as SQL92 does: the
 // number of an older message where there is no value now is no evidence against it.
 func TestProbeOfFunctions(t *testing.T) {
-	c, err := open(t, library().build(t), nil, func(c *Config) { c.Dispatch = true })
+	c, err := open(t, library().Build(), nil, func(c *Config) { c.Dispatch = true })
 	if err != nil {
 		t.Fatal(err)
 	}

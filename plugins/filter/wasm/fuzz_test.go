@@ -64,7 +64,7 @@ func survive(t *testing.T, bin []byte, b *filter.Batch) (started bool) {
 
 // corpus are sound modules to begin with.
 func corpus(t testing.TB) (list [][]byte) {
-	list = append(list, poisonous().build(t), forgetful().build(t), newGuest().build(t))
+	list = append(list, poisonous().Build(), forgetful().Build(), newGuest().Build())
 	for _, path := range []string{"c/examples/geo/geo.wasm", "c/examples/json/json.wasm", "rust/examples/geo/geo.wasm"} {
 		bin, err := os.ReadFile(guestsDir + "/" + path)
 		if err != nil {

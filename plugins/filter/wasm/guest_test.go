@@ -2,11 +2,8 @@ package wasm
 
 import (
 	"context"
-	"encoding/json"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -14,113 +11,22 @@ import (
 	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/plugin"
 	"github.com/weirmq/weir/core/plugin/plugintest"
+	"github.com/weirmq/weir/plugins/filter/wasm/wasmtest"
 	"github.com/weirmq/weir/plugins/internal/wasmbin"
 )
 
-// guest makes modules for tests. Without change it is a sound filter that finds nothing true.
-type fixture struct {
-	memory   wasmbin.Limits
-	imports  []string // of mqf_v1 or module.name; function i is import i
-	globals  int      // mutable i32
-	code     map[string]func(c *wasmbin.Code)
-	drop     []string
-	manifest map[string]any
-	change   func(m *wasmbin.Module)
-}
-
-// area is where the guest's batches lie. Four pages leave room for 192 KiB.
-const area = 65536
-
-func newGuest() *fixture {
-	return &fixture{memory: wasmbin.Limits{Min: 4}, code: map[string]func(c *wasmbin.Code){}, manifest: map[string]any{
-		"name": "guest", "version": "0.1.0", "abi": "1.0", "kind": []string{"filter"}, "purity": "pure", "stateless": true,
-		"props": []map[string]string{{"name": "a", "type": "int32"}},
-	}}
-}
-
-// bodies are the sound functions, by export.
-func (g *fixture) body(name string, c *wasmbin.Code) {
-	if f := g.code[name]; f != nil {
-		f(c)
-		return
-	}
-	switch name {
-	case "mqf_buffer":
-		c.I32Const(area)
-	case "mqf_init":
-		c.I32Const(0)
-	case "mqf_filter":
-		count(c)
-	case "mqf_error":
-		c.I64Const(0)
-	}
-}
-
-// count pushes the number of records of the batch.
-func count(c *wasmbin.Code) {
-	c.LocalGet(0)
-	c.Memory(wasmbin.I32Load, 2, atCount)
-}
-
-// build returns the module's bytes.
-func (g *fixture) build(t testing.TB) []byte {
-	t.Helper()
-	m := &wasmbin.Module{Memories: []wasmbin.Limits{g.memory}, Exports: []wasmbin.Export{{Name: "memory", Kind: wasmbin.ExternMemory}}}
-	for _, name := range g.imports {
-		sig, ok := signatureOf(hostModule, name)
-		module := hostModule
-		if !ok {
-			if sig, ok = signatureOf(wasiModule, name); ok {
-				module = wasiModule
-			} else {
-				sig = ":"
+// newGuest is the guest of wasmtest with what these tests want by default: it is pure, and its property is of int32. Its imports are those that
+// are served, and what isn't.
+func newGuest() *wasmtest.Guest {
+	g := wasmtest.NewGuest().With(map[string]any{"purity": "pure", "props": []map[string]string{{"name": "a", "type": "int32"}}})
+	g.Signature = func(name string) (string, wasmbin.FuncType) {
+		for _, module := range []string{hostModule, wasiModule} {
+			if sig, ok := signatureOf(module, name); ok {
+				return module, sig.types()
 			}
 		}
-		m.Imports = append(m.Imports, wasmbin.Import{Module: module, Name: name, Type: m.TypeIndex(sig.types())})
+		return hostModule, signature(":").types()
 	}
-	zero := func() []byte {
-		var c wasmbin.Code
-		c.I32Const(0)
-		c.End()
-		return c.Bytes()
-	}
-	for range g.globals {
-		m.Globals = append(m.Globals, wasmbin.Global{GlobalType: wasmbin.GlobalType{Type: wasmbin.I32, Mutable: true}, Init: zero()})
-	}
-	for _, x := range abiExports() {
-		must := slices.Contains([]string{"mqf_abi_1", "mqf_buffer", "mqf_filter"}, x.name)
-		if !must && g.code[x.name] == nil || slices.Contains(g.drop, x.name) {
-			continue
-		}
-		var c wasmbin.Code
-		g.body(x.name, &c)
-		c.End()
-		m.Exports = append(m.Exports, wasmbin.Export{Name: x.name, Kind: wasmbin.ExternFunc, Index: uint32(m.FuncCount())})
-		m.Functions = append(m.Functions, m.TypeIndex(x.sig.types()))
-		m.Bodies = append(m.Bodies, wasmbin.Body{Locals: []wasmbin.Locals{{Count: 4, Type: wasmbin.I32}}, Code: c.Bytes()})
-	}
-	if g.manifest != nil {
-		text, err := json.Marshal(g.manifest)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.Customs = []wasmbin.Custom{{Name: manifestSection, Data: text}}
-	}
-	if g.change != nil {
-		g.change(m)
-	}
-	return m.Encode()
-}
-
-// with sets fields of the manifest.
-func (g *fixture) with(fields map[string]any) *fixture {
-	maps.Copy(g.manifest, fields)
-	return g
-}
-
-// filtering sets the body of mqf_filter: locals 0 to 2 are batch, length and out, 3 to 6 are free.
-func (g *fixture) filtering(f func(c *wasmbin.Code)) *fixture {
-	g.code["mqf_filter"] = f
 	return g
 }
 

@@ -13,25 +13,9 @@ import (
 
 	"github.com/weirmq/weir/core/clock"
 	"github.com/weirmq/weir/core/filter"
+	"github.com/weirmq/weir/plugins/filter/wasm/wasmtest"
 	"github.com/weirmq/weir/plugins/internal/wasmbin"
 )
-
-// forever repeats what body does.
-func forever(body func(c *wasmbin.Code)) func(c *wasmbin.Code) {
-	return func(c *wasmbin.Code) {
-		c.Loop(wasmbin.NoValue)
-		body(c)
-		c.Br(0)
-		c.End()
-		c.Op(wasmbin.Unreachable)
-	}
-}
-
-func args(c *wasmbin.Code, list ...int32) {
-	for _, n := range list {
-		c.I32Const(n)
-	}
-}
 
 func countSet(list []uint64) (n int) {
 	for _, w := range list {
@@ -44,25 +28,25 @@ func countSet(list []uint64) (n int) {
 // the error that is named for the deed, and all of that soon. All calls of one Match, the halving included, have a bound.
 func TestHostileGuests(t *testing.T) {
 	soon := 10 * time.Second // under the race detector, on a busy machine; each takes some milliseconds
-	import1 := func(name string, f func(c *wasmbin.Code)) *fixture {
-		x := newGuest().filtering(f)
-		x.imports = []string{name}
+	import1 := func(name string, f func(c *wasmbin.Code)) *wasmtest.Guest {
+		x := newGuest().Filtering(f)
+		x.Imports = []string{name}
 		return x
 	}
 	tests := []struct {
 		name  string
-		guest *fixture
+		guest *wasmtest.Guest
 		kind  error
 		text  string
 	}{
-		{"endless loop", newGuest().filtering(endless), ErrFuel, "an endless loop"},
-		{"endless recursion", newGuest().filtering(func(c *wasmbin.Code) {
+		{"endless loop", newGuest().Filtering(wasmtest.Spin), ErrFuel, "an endless loop"},
+		{"endless recursion", newGuest().Filtering(func(c *wasmbin.Code) {
 			c.LocalGet(0)
 			c.LocalGet(1)
 			c.LocalGet(2)
 			c.Call(2)
 		}), nil, "recursion"}, // or fuel: calls for one message have little
-		{"exponential recursion", newGuest().filtering(func(c *wasmbin.Code) {
+		{"exponential recursion", newGuest().Filtering(func(c *wasmbin.Code) {
 			c.LocalGet(1)
 			c.I32Const(1 << 20)
 			c.Op(wasmbin.I32GtU)
@@ -80,82 +64,82 @@ func TestHostileGuests(t *testing.T) {
 			c.Op(wasmbin.I32Add)
 			c.End()
 		}), ErrFuel, "too much work"},
-		{"trap", newGuest().filtering(trapping), ErrTrap, "unreachable"},
-		{"division by zero", newGuest().filtering(func(c *wasmbin.Code) {
-			args(c, 1, 0)
+		{"trap", newGuest().Filtering(trapping), ErrTrap, "unreachable"},
+		{"division by zero", newGuest().Filtering(func(c *wasmbin.Code) {
+			wasmtest.Args(c, 1, 0)
 			c.Op(wasmbin.I32DivS)
 		}), ErrTrap, "integer divide by zero"},
-		{"reading outside", newGuest().filtering(func(c *wasmbin.Code) {
-			args(c, -1)
+		{"reading outside", newGuest().Filtering(func(c *wasmbin.Code) {
+			wasmtest.Args(c, -1)
 			c.Memory(wasmbin.I32Load, 2, 1<<31)
 		}), ErrTrap, "out of bounds memory access"},
-		{"growing memory", newGuest().filtering(forever(func(c *wasmbin.Code) {
-			args(c, 1)
+		{"growing memory", newGuest().Filtering(wasmtest.Forever(func(c *wasmbin.Code) {
+			wasmtest.Args(c, 1)
 			c.Op(wasmbin.MemoryGrow)
 			c.Index(0)
 			c.Op(wasmbin.Drop)
 		})), ErrFuel, ""},
-		{"filling memory", newGuest().filtering(forever(func(c *wasmbin.Code) {
-			args(c, 0, 1, 4*pageSize)
+		{"filling memory", newGuest().Filtering(wasmtest.Forever(func(c *wasmbin.Code) {
+			wasmtest.Args(c, 0, 1, 4*pageSize)
 			c.Op(wasmbin.MemoryFill)
 			c.Index(0)
 		})), ErrFuel, ""},
-		{"too few results", newGuest().filtering(func(c *wasmbin.Code) {
-			count(c)
-			args(c, 1)
+		{"too few results", newGuest().Filtering(func(c *wasmbin.Code) {
+			wasmtest.Count(c)
+			wasmtest.Args(c, 1)
 			c.Op(wasmbin.I32Sub)
 		}), ErrResultCount, "results for"},
-		{"too many results", newGuest().filtering(func(c *wasmbin.Code) { args(c, 1<<30) }), ErrResultCount, "1073741824 results for"},
-		{"error code", newGuest().filtering(func(c *wasmbin.Code) { args(c, -5) }), ErrCode, "mqf_filter returned -5, out of memory"},
-		{"logging without end", import1("log", forever(func(c *wasmbin.Code) {
-			args(c, 0, 0, 1<<30)
+		{"too many results", newGuest().Filtering(func(c *wasmbin.Code) { wasmtest.Args(c, 1<<30) }), ErrResultCount, "1073741824 results for"},
+		{"error code", newGuest().Filtering(func(c *wasmbin.Code) { wasmtest.Args(c, -5) }), ErrCode, "mqf_filter returned -5, out of memory"},
+		{"logging without end", import1("log", wasmtest.Forever(func(c *wasmbin.Code) {
+			wasmtest.Args(c, 0, 0, 1<<30)
 			c.Call(0)
 		})), ErrFuel, ""},
 		{"log outside of the memory", import1("log", func(c *wasmbin.Code) {
-			args(c, 0, -1, 100)
+			wasmtest.Args(c, 0, -1, 100)
 			c.Call(0)
-			args(c, 0)
+			wasmtest.Args(c, 0)
 		}), ErrImportUse, "outside of the memory"},
 		{"metric at the wrong time", import1("metric", func(c *wasmbin.Code) {
-			args(c, 0, 0)
+			wasmtest.Args(c, 0, 0)
 			c.Call(0)
 		}), ErrImportUse, "metric is for mqf_init"},
 		{"metric that isn't", import1("metric_add", func(c *wasmbin.Code) {
-			args(c, 99)
+			wasmtest.Args(c, 99)
 			c.I64Const(1)
 			c.Call(0)
-			args(c, 0)
+			wasmtest.Args(c, 0)
 		}), ErrImportUse, "there is no metric 99"},
 		{"need_prop at the wrong time", import1("need_prop", func(c *wasmbin.Code) {
-			args(c, 0, 0, 0)
+			wasmtest.Args(c, 0, 0, 0)
 			c.Call(0)
 		}), ErrImportUse, "need_prop is for mqf_init"},
 		{"record that isn't", import1("prop", func(c *wasmbin.Code) {
-			args(c, 5000, 0, 1, 0, 0)
+			wasmtest.Args(c, 5000, 0, 1, 0, 0)
 			c.Call(0)
 		}), ErrImportUse, "there is no record 5000"},
-		{"entropy without end", import1("random_get", forever(func(c *wasmbin.Code) {
-			args(c, 0, 4*pageSize)
+		{"entropy without end", import1("random_get", wasmtest.Forever(func(c *wasmbin.Code) {
+			wasmtest.Args(c, 0, 4*pageSize)
 			c.Call(0)
 			c.Op(wasmbin.Drop)
 		})), ErrFuel, "in an import"},
 		{"writing without end", import1("fd_write", func(c *wasmbin.Code) {
-			args(c, 1, 0, -1, 0)
+			wasmtest.Args(c, 1, 0, -1, 0)
 			c.Call(0)
 		}), ErrFuel, "in an import"},
 		{"polling without end", import1("poll_oneoff", func(c *wasmbin.Code) {
-			args(c, 0, 0, -1, 0)
+			wasmtest.Args(c, 0, 0, -1, 0)
 			c.Call(0)
 		}), ErrFuel, "in an import"},
 		{"exit", import1("proc_exit", func(c *wasmbin.Code) {
-			args(c, 2)
+			wasmtest.Args(c, 2)
 			c.Call(0)
-			args(c, 0)
+			wasmtest.Args(c, 0)
 		}), ErrTrap, "it exited with code 2"},
 	}
 	for _, x := range tests {
 		t.Run(x.name, func(t *testing.T) {
-			p := compiled(t, x.guest.build(t), clock.NewManual(time.Unix(1e9, 0)))
+			p := compiled(t, x.guest.Build(), clock.NewManual(time.Unix(1e9, 0)))
 			v, took := match(t, p, messages(t, 300))
 			if n := countSet(v.Undecided); n != 300 {
 				t.Errorf("%d of 300 messages are undecided", n)
@@ -178,14 +162,14 @@ func TestHostileGuests(t *testing.T) {
 // TestScribbler writes all over its memory, batch and results included. The verdicts may be anything, but bits behind the
 // last message don't count, and raise wins.
 func TestScribbler(t *testing.T) {
-	p := compiled(t, newGuest().filtering(func(c *wasmbin.Code) {
-		count(c)
+	p := compiled(t, newGuest().Filtering(func(c *wasmbin.Code) {
+		wasmtest.Count(c)
 		c.LocalSet(3)
-		args(c, 0, 0xff, 4*pageSize)
+		wasmtest.Args(c, 0, 0xff, 4*pageSize)
 		c.Op(wasmbin.MemoryFill)
 		c.Index(0)
 		c.LocalGet(3)
-	}).build(t), nil)
+	}).Build(), nil)
 	v, _ := match(t, p, messages(t, 300))
 	if countSet(v.Raise) != 300 || countSet(v.True)+countSet(v.Unknown)+countSet(v.Undecided) != 0 {
 		t.Errorf("%d raise, %d true, %d unknown, %d undecided", countSet(v.Raise), countSet(v.True), countSet(v.Unknown), countSet(v.Undecided))
@@ -195,13 +179,13 @@ func TestScribbler(t *testing.T) {
 // TestGrowingStops grows the memory in every batch. It never has more than its limit, and an instance that came close to
 // it is replaced.
 func TestGrowingStops(t *testing.T) {
-	p := compiled(t, newGuest().filtering(func(c *wasmbin.Code) {
-		args(c, 1)
+	p := compiled(t, newGuest().Filtering(func(c *wasmbin.Code) {
+		wasmtest.Args(c, 1)
 		c.Op(wasmbin.MemoryGrow)
 		c.Index(0)
 		c.Op(wasmbin.Drop)
-		count(c)
-	}).build(t), nil)
+		wasmtest.Count(c)
+	}).Build(), nil)
 	b := messages(t, 10)
 	for range 50 {
 		v, _ := match(t, p, b)
@@ -217,62 +201,22 @@ func TestGrowingStops(t *testing.T) {
 }
 
 // poisonous traps at every message whose a is 77, and says true to all others.
-func poisonous() *fixture {
-	return newGuest().filtering(func(c *wasmbin.Code) {
-		typed := func() { // the value of record in local 3
-			c.LocalGet(0)
-			c.LocalGet(0)
-			c.LocalGet(0)
-			c.Memory(wasmbin.I32Load, 2, atDirectory)
-			c.Op(wasmbin.I32Add)
-			c.Memory(wasmbin.I32Load, 2, 4)
-			c.Op(wasmbin.I32Add)
-			count(c)
-			args(c, 7)
-			c.Op(wasmbin.I32Add)
-			args(c, -8)
-			c.Op(wasmbin.I32And, wasmbin.I32Add)
-			c.LocalGet(3)
-			args(c, 3)
-			c.Op(wasmbin.I32Shl, wasmbin.I32Add)
-			c.Memory(wasmbin.I32Load, 2, 0)
-		}
-		c.Loop(wasmbin.NoValue)
-		typed()
-		args(c, 77)
-		c.Op(wasmbin.I32Eq)
+func poisonous() *wasmtest.Guest {
+	return newGuest().With(map[string]any{"props": []map[string]string{{"name": "a", "type": "int64"}}}).Filtering(wasmtest.EachMessage(func(c *wasmbin.Code) {
+		c.LocalGet(7)
+		c.I64Const(77)
+		c.Op(wasmbin.I64Eq)
 		c.If(wasmbin.NoValue)
 		c.Op(wasmbin.Unreachable)
 		c.End()
-		c.LocalGet(3) // set the bit
-		args(c, 3)
-		c.Op(wasmbin.I32ShrU)
-		c.LocalGet(2)
-		c.Op(wasmbin.I32Add)
-		c.LocalTee(4)
-		c.LocalGet(4)
-		c.Memory(wasmbin.I32Load8U, 0, 0)
-		args(c, 1)
-		c.LocalGet(3)
-		args(c, 7)
-		c.Op(wasmbin.I32And, wasmbin.I32Shl, wasmbin.I32Or)
-		c.Memory(wasmbin.I32Store8, 0, 0)
-		c.LocalGet(3)
-		args(c, 1)
-		c.Op(wasmbin.I32Add)
-		c.LocalTee(3)
-		count(c)
-		c.Op(wasmbin.I32LtU)
-		c.BrIf(0)
-		c.End()
-		count(c)
-	})
+		c.I32Const(1)
+	}))
 }
 
 // TestPoisonIsIsolated has one message in 256, then two, that the module traps at: only they are undecided.
 func TestPoisonIsIsolated(t *testing.T) {
 	for _, poison := range [][]int{{0}, {255}, {131}, {17, 18}, {3, 200}} {
-		p := compiled(t, poisonous().build(t), nil)
+		p := compiled(t, poisonous().Build(), nil)
 		b := messages(t, 256)
 		for i := range b.Records {
 			x := Test{Props: map[string]string{"a": "5"}}
@@ -299,7 +243,7 @@ func TestPoisonIsIsolated(t *testing.T) {
 // TestABrokenModuleHasNoPoison has messages at all of which the module traps: none is to blame, none is dropped. Once the
 // module has judged a message, a single one that fails is to blame; the next that fails, with no success between, isn't.
 func TestABrokenModuleHasNoPoison(t *testing.T) {
-	p := compiled(t, poisonous().build(t), clock.NewManual(time.Unix(1e9, 0)))
+	p := compiled(t, poisonous().Build(), clock.NewManual(time.Unix(1e9, 0)))
 	bad, _ := (&Test{Props: map[string]string{"a": "77"}}).record()
 	batch := func(n int) *filter.Batch {
 		b := messages(t, n)
@@ -329,7 +273,7 @@ func TestABrokenModuleHasNoPoison(t *testing.T) {
 // would wait for ever otherwise.
 func TestATrialFindsPoison(t *testing.T) {
 	ck := clock.NewManual(time.Unix(1e9, 0))
-	p := compiled(t, poisonous().build(t), ck)
+	p := compiled(t, poisonous().Build(), ck)
 	for range breakerFailures {
 		p.breaker.failed(ck.Now())
 	}
@@ -348,7 +292,7 @@ func TestATrialFindsPoison(t *testing.T) {
 // TestBreaker fails until the module isn't called any more, waits, fails the trial, waits again, and succeeds.
 func TestBreaker(t *testing.T) {
 	ck := clock.NewManual(time.Unix(1e9, 0))
-	p := compiled(t, poisonous().build(t), ck)
+	p := compiled(t, poisonous().Build(), ck)
 	bad, good := messages(t, 1), messages(t, 1)
 	bad.Records[0], _ = (&Test{Props: map[string]string{"a": "77"}}).record()
 	step := func(what string, b *filter.Batch, decided, called bool) {
@@ -385,7 +329,7 @@ func TestBreaker(t *testing.T) {
 // TestTrialThatIsGivenUp waits for the right to call with a context that ends. The next caller may try.
 func TestTrialThatIsGivenUp(t *testing.T) {
 	ck := clock.NewManual(time.Unix(1e9, 0))
-	p := compiled(t, poisonous().build(t), ck)
+	p := compiled(t, poisonous().Build(), ck)
 	for range breakerFailures {
 		p.breaker.failed(ck.Now())
 	}
@@ -409,27 +353,27 @@ func TestTrialThatIsGivenUp(t *testing.T) {
 }
 
 // forgetful says true to every batch but those that the instance judges at certain times: it has state.
-func forgetful() *fixture {
-	g := newGuest().filtering(func(c *wasmbin.Code) {
+func forgetful() *wasmtest.Guest {
+	g := newGuest().Filtering(func(c *wasmbin.Code) {
 		c.GlobalGet(0)
-		args(c, 1)
+		wasmtest.Args(c, 1)
 		c.Op(wasmbin.I32Add)
 		c.GlobalSet(0)
 		c.LocalGet(2)
 		c.GlobalGet(0)
-		args(c, 1)
+		wasmtest.Args(c, 1)
 		c.Op(wasmbin.I32GtU)
 		c.Memory(wasmbin.I32Store8, 0, 0)
-		count(c)
+		wasmtest.Count(c)
 	})
-	g.globals = 1
+	g.Globals = 1
 	return g
 }
 
 // TestProbe judges until a probe finds out that a module which says it is pure remembers. From then on it isn't pure, and
 // its key is another one.
 func TestProbe(t *testing.T) {
-	p := compiled(t, forgetful().build(t), nil, func(c *Config) { c.Dispatch = true })
+	p := compiled(t, forgetful().Build(), nil, func(c *Config) { c.Dispatch = true })
 	if !p.Pure() {
 		t.Fatal("not pure from the beginning")
 	}
@@ -444,17 +388,17 @@ func TestProbe(t *testing.T) {
 
 // TestPureOnlyWhenAllowed shows who decides.
 func TestPureOnlyWhenAllowed(t *testing.T) {
-	impure := newGuest().with(map[string]any{"purity": "impure"})
-	clocked := newGuest().with(map[string]any{"purity": "impure"})
-	clocked.imports = []string{"now_ms"}
+	impure := newGuest().With(map[string]any{"purity": "impure"})
+	clocked := newGuest().With(map[string]any{"purity": "impure"})
+	clocked.Imports = []string{"now_ms"}
 	for _, x := range []struct {
 		name     string
-		guest    *fixture
+		guest    *wasmtest.Guest
 		dispatch bool
 		want     bool
 	}{{"pure and wanted", newGuest(), true, true}, {"pure and not wanted", newGuest(), false, false},
 		{"impure", impure, true, false}, {"with a clock", clocked, true, false}} {
-		p := compiled(t, x.guest.build(t), nil, func(c *Config) { c.Dispatch = x.dispatch })
+		p := compiled(t, x.guest.Build(), nil, func(c *Config) { c.Dispatch = x.dispatch })
 		if p.Pure() != x.want {
 			t.Errorf("%s: pure is %v", x.name, p.Pure())
 		}
@@ -463,7 +407,7 @@ func TestPureOnlyWhenAllowed(t *testing.T) {
 
 // TestFreshInstances has a guest with state judge on a new instance each time.
 func TestFreshInstances(t *testing.T) {
-	p := compiled(t, forgetful().build(t), nil, func(c *Config) { c.Isolation = isolationFresh })
+	p := compiled(t, forgetful().Build(), nil, func(c *Config) { c.Isolation = isolationFresh })
 	for range 3 {
 		if v, _ := match(t, p, messages(t, 1)); countSet(v.True) != 0 {
 			t.Error("the guest remembers")
@@ -476,7 +420,7 @@ func TestFreshInstances(t *testing.T) {
 
 // TestHammerMatch judges on many goroutines and closes the program meanwhile. No more instances stay than may be called.
 func TestHammerMatch(t *testing.T) {
-	p := compiled(t, poisonous().build(t), nil)
+	p := compiled(t, poisonous().Build(), nil)
 	b := messages(t, 200)
 	var wg sync.WaitGroup
 	for range 8 {
@@ -505,7 +449,7 @@ func TestReloads(t *testing.T) {
 	if os.Getenv("WEIR_REQUIRE_ALL") == "1" {
 		count = 1000
 	}
-	bin := poisonous().build(t)
+	bin := poisonous().Build()
 	b := messages(t, 10)
 	round := func() {
 		c, err := open(t, bin, nil)
@@ -546,7 +490,7 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	p := compiled(t, poisonous().build(t), nil)
+	p := compiled(t, poisonous().Build(), nil)
 	b := messages(t, 256)
 	for i := range b.Records {
 		b.Records[i], _ = (&Test{Props: map[string]string{"a": "5"}}).record()
@@ -570,7 +514,7 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 // is called nothing is judged. The messages are left to a pull, and none is said to be poison.
 func TestHaste(t *testing.T) {
 	hasty := filter.WithHaste(context.Background())
-	p := compiled(t, poisonous().build(t), nil)
+	p := compiled(t, poisonous().Build(), nil)
 	b := messages(t, 100) // one in ten has a = 77
 	judge := func(ctx context.Context) *filter.Verdicts {
 		t.Helper()

@@ -6,15 +6,9 @@ import (
 	"testing"
 
 	"github.com/weirmq/weir/core/plugin"
+	"github.com/weirmq/weir/plugins/filter/wasm/wasmtest"
 	"github.com/weirmq/weir/plugins/internal/wasmbin"
 )
-
-func endless(c *wasmbin.Code) {
-	c.Loop(wasmbin.NoValue)
-	c.Br(0)
-	c.End()
-	c.Op(wasmbin.Unreachable)
-}
 
 func trapping(c *wasmbin.Code) { c.Op(wasmbin.Unreachable) }
 
@@ -22,25 +16,25 @@ func trapping(c *wasmbin.Code) { c.Op(wasmbin.Unreachable) }
 // text that says what is wrong.
 func TestRefused(t *testing.T) {
 	g := newGuest
-	module := func(f func(m *wasmbin.Module)) *fixture {
+	module := func(f func(m *wasmbin.Module)) *wasmtest.Guest {
 		x := newGuest()
-		x.change = f
+		x.Change = f
 		return x
 	}
-	code := func(name string, f func(c *wasmbin.Code)) *fixture {
+	code := func(name string, f func(c *wasmbin.Code)) *wasmtest.Guest {
 		x := newGuest()
-		x.code[name] = f
+		x.Code[name] = f
 		return x
 	}
-	manifest := func(name string, value any) *fixture { return newGuest().with(map[string]any{name: value}) }
-	importing := func(names ...string) *fixture {
+	manifest := func(name string, value any) *wasmtest.Guest { return newGuest().With(map[string]any{name: value}) }
+	importing := func(names ...string) *wasmtest.Guest {
 		x := newGuest()
-		x.imports = names
+		x.Imports = names
 		return x
 	}
 	tests := []struct {
 		name   string
-		guest  *fixture
+		guest  *wasmtest.Guest
 		config func(c *Config)
 		kind   error
 		text   string
@@ -58,9 +52,9 @@ func TestRefused(t *testing.T) {
 			m.Memories = nil
 			m.Imports = []wasmbin.Import{{Module: "env", Name: "memory", Kind: wasmbin.ExternMemory}}
 		}), nil, ErrImport, "env.memory (a memory)"},
-		{"no marker", &fixture{drop: []string{"mqf_abi_1"}, manifest: g().manifest}, nil, ErrExport, "mqf_abi_1 is missing"},
-		{"no buffer", &fixture{drop: []string{"mqf_buffer"}, manifest: g().manifest}, nil, ErrExport, "mqf_buffer is missing"},
-		{"no filter", &fixture{drop: []string{"mqf_filter"}, manifest: g().manifest}, nil, ErrExport, "mqf_filter is missing"},
+		{"no marker", &wasmtest.Guest{Drop: []string{"mqf_abi_1"}, Manifest: g().Manifest}, nil, ErrExport, "mqf_abi_1 is missing"},
+		{"no buffer", &wasmtest.Guest{Drop: []string{"mqf_buffer"}, Manifest: g().Manifest}, nil, ErrExport, "mqf_buffer is missing"},
+		{"no filter", &wasmtest.Guest{Drop: []string{"mqf_filter"}, Manifest: g().Manifest}, nil, ErrExport, "mqf_filter is missing"},
 		{"another type", module(func(m *wasmbin.Module) { m.Functions[1] = m.Functions[0] }), nil, ErrExport, "mqf_buffer is () → (), want i32 → i32"},
 		{"no memory", module(func(m *wasmbin.Module) { m.Exports = m.Exports[1:] }), nil, ErrExport, "memory is missing"},
 		{"command", module(func(m *wasmbin.Module) {
@@ -89,7 +83,7 @@ func TestRefused(t *testing.T) {
 		{"bad default", manifest("config", []map[string]any{{"name": "x", "type": "int32", "default": "y"}}), nil, ErrManifest, `"y", is no int32`},
 		{"functions without", manifest("kind", []string{"filter", "functions"}), nil, ErrManifest, "kind and functions contradict"},
 		{"too much memory asked", manifest("memory_pages", 1000), nil, ErrTooLarge, "memory_pages is 1000; limits.memory allows 128"},
-		{"too much memory declared", &fixture{memory: wasmbin.Limits{Min: 17}, manifest: g().manifest}, nil, ErrTooLarge, "declares 17 pages"},
+		{"too much memory declared", &wasmtest.Guest{Memory: wasmbin.Limits{Min: 17}, Manifest: g().Manifest}, nil, ErrTooLarge, "declares 17 pages"},
 		{"huge table", module(func(m *wasmbin.Module) {
 			m.Tables = []wasmbin.Table{{Elem: wasmbin.FuncRef, Limits: wasmbin.Limits{Min: 1 << 30}}}
 		}), nil, ErrMalformed, "1073741824 table entries; at most 20000"},
@@ -108,37 +102,37 @@ func TestRefused(t *testing.T) {
 		}), nil, ErrStart, "out of bounds"},
 		{"endless start section", module(func(m *wasmbin.Module) {
 			var c wasmbin.Code
-			endless(&c)
+			wasmtest.Spin(&c)
 			c.End()
 			start := uint32(len(m.Bodies))
 			m.Functions, m.Bodies = append(m.Functions, 0), append(m.Bodies, wasmbin.Body{Code: c.Bytes()})
 			m.Start = &start
 		}), nil, ErrFuel, "doesn't start"},
-		{"endless _initialize", code("_initialize", endless), nil, ErrFuel, "doesn't start"},
+		{"endless _initialize", code("_initialize", wasmtest.Spin), nil, ErrFuel, "doesn't start"},
 		{"trap in _initialize", code("_initialize", trapping), nil, ErrTrap, "doesn't start: the module trapped: unreachable"},
-		{"endless mqf_init", code("mqf_init", endless), nil, ErrFuel, "doesn't start"},
+		{"endless mqf_init", code("mqf_init", wasmtest.Spin), nil, ErrFuel, "doesn't start"},
 		{"mqf_init refuses", code("mqf_init", func(c *wasmbin.Code) { c.I32Const(-4) }), nil, ErrCode, "mqf_init returned -4, bad configuration"},
-		{"mqf_init says why", func() *fixture {
+		{"mqf_init says why", func() *wasmtest.Guest {
 			x := code("mqf_init", func(c *wasmbin.Code) { c.I32Const(-101) })
-			x.code["mqf_error"] = func(c *wasmbin.Code) { c.I64Const(8<<32 | 9) }
-			x.change = func(m *wasmbin.Module) { m.Data = []wasmbin.Segment{wasmbin.ActiveData(8, []byte("no\x00luck\nx"))} }
+			x.Code["mqf_error"] = func(c *wasmbin.Code) { c.I64Const(8<<32 | 9) }
+			x.Change = func(m *wasmbin.Module) { m.Data = []wasmbin.Segment{wasmbin.ActiveData(8, []byte("no\x00luck\nx"))} }
 			return x
 		}(), nil, ErrCode, "mqf_init returned -101: no luck x"},
-		{"error text outside", func() *fixture {
+		{"error text outside", func() *wasmtest.Guest {
 			x := code("mqf_init", func(c *wasmbin.Code) { c.I32Const(-1) })
-			x.code["mqf_error"] = func(c *wasmbin.Code) { c.I64Const(-1) }
+			x.Code["mqf_error"] = func(c *wasmbin.Code) { c.I64Const(-1) }
 			return x
 		}(), nil, ErrCode, "mqf_init returned -1, unspecified"},
 		{"no area", code("mqf_buffer", func(c *wasmbin.Code) { c.I32Const(0) }), nil, ErrArea, "mqf_buffer(16384) returned 0"},
-		{"unaligned area", code("mqf_buffer", func(c *wasmbin.Code) { c.I32Const(area + 4) }), nil, ErrArea, "returned 65540"},
+		{"unaligned area", code("mqf_buffer", func(c *wasmbin.Code) { c.I32Const(wasmtest.Area + 4) }), nil, ErrArea, "returned 65540"},
 		{"area outside", code("mqf_buffer", func(c *wasmbin.Code) { c.I32Const(-8) }), nil, ErrArea, "returned 4294967288"},
 		{"recursive area", code("mqf_buffer", func(c *wasmbin.Code) {
 			c.LocalGet(0)
 			c.Call(1)
 		}), nil, ErrStack, "nested too deeply"},
-		{"slots beyond", func() *fixture {
+		{"slots beyond", func() *wasmtest.Guest {
 			x := importing("need_prop")
-			x.code["mqf_init"] = func(c *wasmbin.Code) {
+			x.Code["mqf_init"] = func(c *wasmbin.Code) {
 				c.I32Const(0)
 				c.I32Const(1 << 20)
 				c.I32Const(0)
@@ -148,9 +142,9 @@ func TestRefused(t *testing.T) {
 		}(), nil, ErrCode, "mqf_init returned -1"},
 		{"test that fails", manifest("tests", []map[string]any{{"props": map[string]string{"a": "1"}, "want": "true"}}), nil, ErrTest, "the message a=1 is false, want true"},
 		{"test with a bad outcome", manifest("tests", []map[string]any{{"want": "maybe"}}), nil, ErrManifest, `"maybe"`},
-		{"exit", func() *fixture {
+		{"exit", func() *wasmtest.Guest {
 			x := importing("proc_exit")
-			x.code["_initialize"] = func(c *wasmbin.Code) {
+			x.Code["_initialize"] = func(c *wasmbin.Code) {
 				c.I32Const(3)
 				c.Call(0)
 			}
@@ -159,13 +153,13 @@ func TestRefused(t *testing.T) {
 	}
 	for _, x := range tests {
 		t.Run(x.name, func(t *testing.T) {
-			if x.guest.memory == (wasmbin.Limits{}) {
-				x.guest.memory.Min = 4
+			if x.guest.Memory == (wasmbin.Limits{}) {
+				x.guest.Memory.Min = 4
 			}
 			if x.config == nil {
 				x.config = func(*Config) {}
 			}
-			_, err := open(t, x.guest.build(t), nil, x.config)
+			_, err := open(t, x.guest.Build(), nil, x.config)
 			if !errors.Is(err, x.kind) || !strings.Contains(err.Error(), x.text) {
 				t.Errorf("got %v\nwant %v … %s", err, x.kind, x.text)
 			}

@@ -16,25 +16,26 @@ import (
 	"github.com/weirmq/weir/core/filter"
 	"github.com/weirmq/weir/core/plugin"
 	"github.com/weirmq/weir/core/plugin/plugintest"
+	"github.com/weirmq/weir/plugins/filter/wasm/wasmtest"
 	"github.com/weirmq/weir/plugins/internal/wasmbin"
 )
 
 // verdictGuest is a module of a version that accepts everything or nothing.
 func verdictGuest(t testing.TB, version string, accepts bool) []byte {
-	g := newGuest().with(map[string]any{"version": version})
+	g := newGuest().With(map[string]any{"version": version})
 	if accepts {
-		g.filtering(func(c *wasmbin.Code) {
+		g.Filtering(func(c *wasmbin.Code) {
 			c.LocalGet(2)
 			c.I64Const(-1)
 			c.Memory(wasmbin.I64Store, 3, 0)
-			count(c)
+			wasmtest.Count(c)
 		})
 	}
-	return g.build(t)
+	return g.Build()
 }
 
 func trapGuest(t testing.TB) []byte {
-	return newGuest().filtering(func(c *wasmbin.Code) { c.Op(wasmbin.Unreachable) }).build(t)
+	return newGuest().Filtering(func(c *wasmbin.Code) { c.Op(wasmbin.Unreachable) }).Build()
 }
 
 // world is a store in a directory that outlives it.
@@ -230,7 +231,7 @@ func TestPushRefusals(t *testing.T) {
 	t.Run("bad modules", func(t *testing.T) {
 		w := newStoreWorld(t, func(c *Config) { c.Push.Modules, c.Limits.Size = 1, 4096 })
 		w.names.reserve("geo")
-		failing := newGuest().with(map[string]any{"tests": []map[string]any{{"want": "true"}}}).build(t)
+		failing := newGuest().With(map[string]any{"tests": []map[string]any{{"want": "true"}}}).Build()
 		broken := part("fraud", good)
 		broken.SHA256 = strings.Repeat("0", 64)
 		for _, x := range []struct {

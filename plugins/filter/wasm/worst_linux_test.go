@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weirmq/weir/core/filter"
+	"github.com/weirmq/weir/plugins/filter/wasm/wasmtest"
 	"github.com/weirmq/weir/plugins/internal/wasmbin"
 )
 
@@ -23,7 +24,7 @@ func cpuTime(b *testing.B) time.Duration {
 func worst() map[string]func(c *wasmbin.Code) {
 	bulk := func(op wasmbin.Op, from, size int32, index ...uint32) func(c *wasmbin.Code) {
 		return func(c *wasmbin.Code) {
-			args(c, 0, from, size)
+			wasmtest.Args(c, 0, from, size)
 			c.Op(op)
 			c.Index(index...)
 		}
@@ -33,7 +34,7 @@ func worst() map[string]func(c *wasmbin.Code) {
 		"divide": func(c *wasmbin.Code) {
 			for range 8 {
 				c.GlobalGet(0)
-				args(c, 3)
+				wasmtest.Args(c, 3)
 				c.Op(wasmbin.I32DivS)
 				c.GlobalSet(0)
 			}
@@ -44,20 +45,20 @@ func worst() map[string]func(c *wasmbin.Code) {
 		"copy-much":   bulk(wasmbin.MemoryCopy, 2*pageSize, 2*pageSize, 0, 0),
 		"copy-none":   bulk(wasmbin.MemoryCopy, 2*pageSize, 0, 0, 0),
 		"grow": func(c *wasmbin.Code) {
-			args(c, 1)
+			wasmtest.Args(c, 1)
 			c.Op(wasmbin.MemoryGrow)
 			c.Index(0)
 			c.Op(wasmbin.Drop)
 		},
 		"miss": func(c *wasmbin.Code) { // loads that depend on each other, all over the memory
 			c.LocalGet(3)
-			args(c, 1_000_003)
+			wasmtest.Args(c, 1_000_003)
 			c.Op(wasmbin.I32Mul)
-			args(c, 4*pageSize-4)
+			wasmtest.Args(c, 4*pageSize-4)
 			c.Op(wasmbin.I32And)
 			c.Memory(wasmbin.I32Load, 2, 0)
 			c.LocalGet(3)
-			args(c, 12_345)
+			wasmtest.Args(c, 12_345)
 			c.Op(wasmbin.I32Add, wasmbin.I32Add)
 			c.LocalSet(3)
 		},
@@ -69,9 +70,9 @@ func worst() map[string]func(c *wasmbin.Code) {
 func BenchmarkWorstCall(b *testing.B) {
 	for name, code := range worst() {
 		b.Run(name, func(b *testing.B) {
-			g := newGuest().filtering(forever(code))
-			g.globals = 1
-			p := compiled(b, g.build(b), nil)
+			g := newGuest().Filtering(wasmtest.Forever(code))
+			g.Globals = 1
+			p := compiled(b, g.Build(), nil)
 			batch := messages(b, 256)
 			var s scratch
 			var v filter.Verdicts

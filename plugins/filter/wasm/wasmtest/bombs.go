@@ -10,11 +10,11 @@ import (
 
 // bombs are modules that would take the broker's memory or time when it reads or compiles them.
 func bombs() []Case {
-	module := func(f func(m *wasmbin.Module)) *guest { return newGuest().changing(f) }
-	code := func(f func(c *wasmbin.Code)) *guest {
-		return newGuest().filtering(func(c *wasmbin.Code) {
+	module := func(f func(m *wasmbin.Module)) *Guest { return NewGuest().changing(f) }
+	code := func(f func(c *wasmbin.Code)) *Guest {
+		return NewGuest().Filtering(func(c *wasmbin.Code) {
 			f(c)
-			args(c, 0)
+			Args(c, 0)
 		})
 	}
 	times := func(n int, f func()) {
@@ -104,13 +104,13 @@ func bombs() []Case {
 		refused("two hundred thousand segments", module(func(m *wasmbin.Module) {
 			m.Data = slices.Repeat([]wasmbin.Segment{wasmbin.PassiveData(nil)}, 200_000)
 		}), "data segments; at most 100000"),
-		{Name: "more than eight megabytes", Binary: padded(newGuest().build(), 8<<20+1), Refused: "filters.wasm.limits.size allows 8MiB"},
+		{Name: "more than eight megabytes", Binary: padded(NewGuest().Build(), 8<<20+1), Refused: "filters.wasm.limits.size allows 8MiB"},
 	}
 }
 
 // malformed are bytes that are no module.
 func malformed() []Case {
-	sound := newGuest().build()
+	sound := NewGuest().Build()
 	header := sound[:8]
 	section := func(id byte, content ...byte) []byte {
 		return append(append(bytes.Clone(header), id, byte(len(content))), content...)

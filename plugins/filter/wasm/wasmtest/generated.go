@@ -18,17 +18,17 @@ func Generated(seed uint64) []byte {
 	m.Functions = append(m.Functions, m.TypeIndex(wasmbin.FuncType{Params: i64, Results: i64}))
 	m.Exports = append(m.Exports, wasmbin.Export{Name: "judge", Kind: wasmbin.ExternFunc, Index: judge})
 	var c wasmbin.Code
-	args(&c, 0, 0, pageSize) // forget
+	Args(&c, 0, 0, pageSize) // forget
 	c.Op(wasmbin.MemoryFill)
 	c.Index(0)
-	args(&c, 470) // of 500 entries
+	Args(&c, 470) // of 500 entries
 	c.GlobalSet(0)
-	args(&c, 3)
+	Args(&c, 3)
 	c.LocalGet(0)
 	c.Call(0)
 	c.End()
 	m.Bodies = append(m.Bodies, wasmbin.Body{Code: c.Bytes()})
-	g := newGuest().pure().filtering(eachMessage(func(c *wasmbin.Code) {
+	g := NewGuest().pure().Filtering(EachMessage(func(c *wasmbin.Code) {
 		c.LocalGet(7)
 		c.Call(judge)
 		c.Op(wasmbin.I32WrapI64)
