@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,6 +49,31 @@ func TestExamplesAreProjects(t *testing.T) {
 			have, err := os.ReadFile(path)
 			if err != nil || !slices.Contains(changed, f.Path) && string(have) != string(f.Data) {
 				t.Errorf("%s isn't what init makes (%v): run go generate ./sdk/guest, or copy it from a new project", path, err)
+			}
+		}
+	}
+}
+
+// TestExamplesHaveTheKits wants the copy of a kit that makes each example a project of its own to be the kit.
+func TestExamplesHaveTheKits(t *testing.T) {
+	const examples, kits = "../../examples", "../../sdk/guest"
+	for _, c := range []struct{ copied, kit string }{
+		{"geo-fence/mqf/Cargo.toml", "rust/mqf/Cargo.toml"}, {"geo-fence/mqf/src/*", "rust/mqf/src"}, {"json-field/mqf/*", "go/mqf"},
+		{"canary/mqf.h", "c/mqf.h"}, {"card-number/assembly/mqf.ts", "assemblyscript/mqf.ts"},
+	} {
+		files, err := filepath.Glob(filepath.Join(examples, c.copied))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no %s: %v", c.copied, err)
+		}
+		for _, f := range files {
+			kit := filepath.Join(kits, c.kit)
+			if filepath.Base(kit) != filepath.Base(f) {
+				kit = filepath.Join(kit, filepath.Base(f))
+			}
+			got, err1 := os.ReadFile(f)
+			want, err2 := os.ReadFile(kit)
+			if err := errors.Join(err1, err2); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s isn't %s: %v", f, kit, err)
 			}
 		}
 	}
