@@ -66,13 +66,17 @@ func TestHostile(t *testing.T) {
 	w.admin = newClient(t, w.broker.NameServer())
 	w.queue = w.send("Corpus", 10)
 
-	other := &innocent{}
+	other := &innocent{warm: make(chan struct{})}
 	other.phase.Store(unmeasured)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var load sync.WaitGroup
 	load.Go(func() { other.run(ctx, t, w.broker.NameServer()) })
-	time.Sleep(time.Second)
+	select {
+	case <-other.warm:
+	case <-time.After(time.Minute):
+		t.Fatalf("%d innocent messages came within a minute", other.got.Load())
+	}
 	other.phase.Store(alone)
 	time.Sleep(aloneTime)
 	before := w.look()

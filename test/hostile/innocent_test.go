@@ -20,7 +20,11 @@ type innocent struct {
 	took  [phases][]time.Duration
 	sent  atomic.Uint64
 	got   atomic.Uint64
+	warm  chan struct{} // closed when warmUp messages have come
 }
+
+// warmUp is how many messages come before anything is measured: about a second's.
+const warmUp = 250
 
 // The phases of the test.
 const (
@@ -85,7 +89,9 @@ func (x *innocent) take(t *testing.T, list []*client.Received, next *int64) {
 			t.Errorf("innocent message %d came at offset %d, want message %d at %d", n, m.Offset, x.got.Load(), *next)
 		}
 		x.took[phase] = append(x.took[phase], now.Sub(time.Unix(0, int64(binary.LittleEndian.Uint64(m.Body[8:])))))
-		x.got.Add(1)
+		if x.got.Add(1) == warmUp {
+			close(x.warm)
+		}
 		*next++
 	}
 }
