@@ -42,6 +42,9 @@ func (h *handler) RuntimeInfo(ctx context.Context, c *transport.Caller) (map[str
 		t.int(pool+"ThreadPoolQueueHeadWaitTimeMills", 0)
 	}
 	h.delays.Each(func(level int, next, end message.Offset) {
+		if end == 0 {
+			return // never used: RocketMQ lists no such level either
+		}
 		t[fmt.Sprintf("scheduleMessageOffset_%d", level)] = fmt.Sprintf("%d,%d", next, end)
 	})
 	t.int("EndTransactionQueueSize", 0)

@@ -111,6 +111,9 @@ func TestRuntimeInfoParses(t *testing.T) {
 				t.Errorf("empty: %s is %q, want %q", key, info[key], want)
 			}
 		}
+		if v, ok := info["scheduleMessageOffset_1"]; ok {
+			t.Errorf("empty: scheduleMessageOffset_1 is %q, want none before the level's first message", v)
+		}
 		var first message.Position
 		for i := range 60 {
 			if p := n.mustSend("T", "body "+strconv.Itoa(i)); i == 0 {

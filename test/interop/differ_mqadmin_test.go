@@ -57,6 +57,7 @@ var toolCommands = []string{
 var toolDifferences = []toolDifference{
 	{regexp.MustCompile(`^statsAll`), regexp.MustCompile(`^Tools tools-group`), "Java's numbers of the last minute come only with the next one"},
 	{regexp.MustCompile(`^brokerStatus`), regexp.MustCompile(`getTransferredTps|heldPulls`), "weir counts more"},
+	{regexp.MustCompile(`^brokerStatus`), regexp.MustCompile(`scheduleMessageOffset_N`), "weir lists a level from its first message, Java from its first delivery"},
 	{regexp.MustCompile(`^get(BrokerConfig|NamesrvConfig)`), regexp.MustCompile(` =`), "weir has other settings"},
 	{regexp.MustCompile(`^consumerProgress`), regexp.MustCompile(`^%RETRY%`), "Java's clients find the retry topic some seconds later"},
 	{regexp.MustCompile(`^consumerStatus`), regexp.MustCompile(`@\w+$`), "addresses of Java objects"},

@@ -64,7 +64,8 @@ func unpackRecorded(t *testing.T) *recorded {
 // open starts a broker on the store.
 func (r *recorded) open(t *testing.T) *brokertest.Broker {
 	return brokertest.Start(t, brokertest.DataDir(r.store), brokertest.Set("store.segment_size", "1MiB"),
-		brokertest.Set("store.max_message_size", "32KiB"), brokertest.Set("store.consume_queue_entries", "1000"))
+		brokertest.Set("store.max_message_size", "32KiB"), brokertest.Set("store.consume_queue_entries", "1000"),
+		brokertest.Set("store.index.slots", "1000"), brokertest.Set("store.index.entries", "4000"))
 }
 
 // matches returns the ids of the messages that Java delivered to a group, sorted.
