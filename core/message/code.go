@@ -45,6 +45,7 @@ const (
 	DeleteACLFailed        Code = 210
 	UpdateWhiteAddrsFailed Code = 211
 	FlowControl            Code = 215 // pulls are retried after 20 ms
+	IllegalOperation       Code = 604 // RocketMQ 5: a recall that can't be
 )
 
 var codeNames = map[Code]string{
@@ -60,7 +61,7 @@ var codeNames = map[Code]string{
 	TopicExistAlready: "TOPIC_EXIST_ALREADY", NoBuyerID: "NO_BUYER_ID", NotInCurrentUnit: "NOT_IN_CURRENT_UNIT",
 	NoMessage: "NO_MESSAGE", UpdateACLFailed: "UPDATE_AND_CREATE_ACL_CONFIG_FAILED",
 	DeleteACLFailed:        "DELETE_ACL_CONFIG_FAILED",
-	UpdateWhiteAddrsFailed: "UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED", FlowControl: "FLOW_CONTROL",
+	UpdateWhiteAddrsFailed: "UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED", FlowControl: "FLOW_CONTROL", IllegalOperation: "ILLEGAL_OPERATION",
 	FilterDataNotExist: "FILTER_DATA_NOT_EXIST", FilterDataNotLatest: "FILTER_DATA_NOT_LATEST",
 	ConsumerNotOnline: "CONSUMER_NOT_ONLINE", ConsumeMsgTimeout: "CONSUME_MSG_TIMEOUT",
 }

@@ -8,6 +8,10 @@
 //	producer -> SCHEDULE_TOPIC_XXXX, queue level-1, REAL_TOPIC and REAL_QID noted
 //	            … due: stored again in the real topic; config/delayOffset.json says how far each level is
 //
+// timer.go and recall.go have RocketMQ 5's rules for messages with a time of their own: which property counts, what is refused, what a waiting
+// and a delivered message have in their properties, handles and tombstones of recalls. The broker doesn't use them yet: it delivers such
+// messages at once, as 4.9.7 does.
+//
 // # What it promises
 //
 // Nothing is delivered early, and nothing is lost: a level goes on behind a message only when that is stored in its real topic,
