@@ -296,6 +296,7 @@ func (b *Broker) startCore(ctx context.Context, g *gate, compilers queue.Compile
 		DelayLevels: levels,
 		OnArrival:   func(a []message.Arrival) { h.arrived(a) },
 		Bitmaps:     func(a []message.Arrival) { h.pulls.Bitmaps(a) },
+		Keep:        func(to message.Position) message.Position { return h.timers.Keep(to) },
 		OnFatal:     b.fail,
 	})
 	if err != nil {
@@ -317,6 +318,7 @@ func (b *Broker) startCore(ctx context.Context, g *gate, compilers queue.Compile
 	if err := b.newDelays(h); err != nil {
 		return err
 	}
+	b.newTimers(h)
 	b.newTransactions(h)
 	h.modules = b.modules
 	h.modules.watch(func() { h.pulls.Renew(context.Background()) })
@@ -339,6 +341,10 @@ func (b *Broker) startCore(ctx context.Context, g *gate, compilers queue.Compile
 	b.onStop("pulls", h.pulls.Stop)
 	b.onStop("delayed messages", h.delays.Stop)
 	if err := h.delays.Start(); err != nil {
+		return err
+	}
+	b.onStop("timed messages", h.timers.Stop)
+	if err := h.timers.Start(); err != nil {
 		return err
 	}
 	b.onStop("transactions", h.transactions.Stop)

@@ -23,8 +23,11 @@ func (b *Broker) newDelays(h *handler) (err error) {
 // arrived tells everybody who waits for messages of new ones.
 func (h *handler) arrived(list []message.Arrival) {
 	for i := range list {
-		if list[i].Queue.Topic == message.TopicSchedule {
+		switch list[i].Queue.Topic {
+		case message.TopicSchedule:
 			h.delays.Arrived(list[i].Queue.ID)
+		case message.TopicTimer:
+			h.timers.Arrived()
 		}
 	}
 	h.pulls.Arrived(list)

@@ -42,9 +42,12 @@ type handler struct {
 	settings     *settings
 	modules      *modules
 	delays       *schedule.Delays
+	timers       *schedule.Timers
 	transactions *transaction.Keeper
 	// transactionsEnabled says whether half messages are taken.
 	transactionsEnabled bool
+	// timersEnabled says whether messages may wait for times of their own.
+	timersEnabled bool
 	// forgetRoute tells the embedded name server that a topic is gone from this broker.
 	forgetRoute func(topic string)
 
@@ -92,7 +95,7 @@ func (h *handler) giveUpHost() { h.hostOnce.Do(func() { close(h.hostDone) }) }
 // roles returns what a transport may call.
 func (h *handler) roles() transport.Handlers {
 	return transport.Handlers{
-		Sender: h, Returner: h, Trans: h, Replier: h, Puller: h, Offsets: h, Groups: h, Locker: h, Querier: h,
+		Sender: h, Returner: h, Trans: h, Replier: h, Recaller: h, Puller: h, Offsets: h, Groups: h, Locker: h, Querier: h,
 		Topics: h, GroupAd: h, Clients: h, Stats: h, Broker: h, Modules: h, Filters: h, Sessions: h,
 	}
 }

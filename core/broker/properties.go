@@ -14,6 +14,7 @@ type sendProperties struct {
 	wait        bool // WAIT is absent or "true"
 	strip       bool // WAIT or CLUSTER, or a separator at the end, must be taken out
 	transaction bool
+	timed       bool   // a time of delivery is asked for
 	delay       []byte // the level's text
 }
 
@@ -33,6 +34,8 @@ func scanProperties(p message.Properties) sendProperties {
 			found.transaction = isTrue(value)
 		case message.PropDelay:
 			found.delay = value
+		case message.PropTimerDeliverMS, message.PropTimerDelayMS, message.PropTimerDelaySec, message.PropStartDeliver:
+			found.timed = true
 		}
 		rest = next
 	}

@@ -43,11 +43,12 @@ type scenario struct {
 	producers map[string]*fakeSession
 	groups    map[string]string           // of the producers
 	seen      map[string]message.Position // by body, the latest record that was read
+	handles   map[string]string           // by body, to recall it
 }
 
 func newScenario(t *testing.T) *scenario {
 	s := &scenario{t: t, w: newWorld(), began: time.Now(), read: map[message.QueueKey]message.Offset{},
-		halves: map[string]halfMessage{}, producers: map[string]*fakeSession{}, groups: map[string]string{}, seen: map[string]message.Position{}}
+		halves: map[string]halfMessage{}, producers: map[string]*fakeSession{}, groups: map[string]string{}, seen: map[string]message.Position{}, handles: map[string]string{}}
 	s.n = s.w.start(t)
 	return s
 }
@@ -80,6 +81,8 @@ func (s *scenario) run(command string, a scenariotest.Args) []string {
 		return s.end(command, a)
 	case "asked":
 		return s.asked(a.Words[0])
+	case "recall":
+		return s.recall(a)
 	case "progress":
 		text, err := s.n.h.Broker.DelayOffsets(s.t.Context(), caller(newSession("10.0.0.1:1")))
 		if err != nil {
@@ -109,7 +112,19 @@ func (s *scenario) send(a scenariotest.Args) []string {
 	if got.Code != message.Success {
 		return []string{fmt.Sprintf("refused: %d %s", got.Code, got.Remark)}
 	}
+	s.handles[a.Words[1]] = got.RecallHandle
 	return []string{fmt.Sprintf("stored, queue %d", got.AnsweredQueueID)}
+}
+
+// recall takes a timed message back: TOPIC BODY.
+func (s *scenario) recall(a scenariotest.Args) []string {
+	key, err := s.n.h.Recaller.Recall(s.t.Context(), caller(newSession("10.0.0.2:50000")), transport.Recall{Topic: a.Words[0], Handle: s.handles[a.Words[1]]})
+	if refused, ok := errors.AsType[*message.Error](err); ok {
+		return []string{fmt.Sprintf("refused: %d %s", refused.Code, refused.Remark)}
+	} else if err != nil {
+		s.t.Fatal(err)
+	}
+	return []string{"recalled " + key}
 }
 
 // giveBack returns a message that was read: GROUP BODY, delay=.

@@ -151,6 +151,13 @@ func (w *sendWork) addSingle(i int, s *transport.Send, m store.Message) error {
 		}
 	}
 	level, _ := p.delayLevel()
+	due, timed := int64(0), false
+	if p.timed && level <= 0 && !message.IsDLQTopic(m.Topic) {
+		var err error
+		if due, timed, err = w.handler.timerDue(s.Properties); err != nil {
+			return err
+		}
+	}
 	switch {
 	case p.half(s):
 		half, err := w.half(&m, s.Properties)
@@ -160,6 +167,12 @@ func (w *sendWork) addSingle(i int, s *transport.Send, m store.Message) error {
 		m.Properties = half
 	case level > 0 && !message.IsDLQTopic(m.Topic):
 		m.Properties = w.delayed(&m, s.Properties, level)
+	case timed:
+		waiting, err := w.timed(&m, s, due)
+		if err != nil {
+			return err
+		}
+		m.Properties = waiting
 	default:
 		m.Properties = w.rewrite(s.Properties, p, m.Topic)
 	}
@@ -173,7 +186,7 @@ func (w *sendWork) addSingle(i int, s *transport.Send, m store.Message) error {
 // single message's, their properties keep WAIT, as RocketMQ stores them.
 func (w *sendWork) addBatch(i int, s *transport.Send, m store.Message) error {
 	p := scanProperties(s.Properties)
-	if message.TransactionType(s.SysFlag) != 0 || p.delayed() || p.transaction {
+	if message.TransactionType(s.SysFlag) != 0 || p.delayed() || p.transaction || p.timed && w.handler.timersEnabled {
 		return &message.Error{Code: message.MessageIllegal, Remark: "a batch may be neither transactional nor delayed"}
 	}
 	if limit := int(w.handler.maxMessageSize); len(s.Body) > limit {

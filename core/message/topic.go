@@ -56,7 +56,7 @@ func IsSystemTopic(topic string) bool {
 // IsClosedTopic says whether clients may not send to topic directly; Java answers NoPermission.
 func IsClosedTopic(topic string) bool {
 	switch topic {
-	case TopicSchedule, TopicTransHalf, TopicTransOp, TopicTransCheckMax, TopicSelfTest, TopicOffsetMoved:
+	case TopicSchedule, TopicTransHalf, TopicTransOp, TopicTransCheckMax, TopicSelfTest, TopicOffsetMoved, TopicTimer:
 		return true
 	}
 	return false

@@ -116,14 +116,7 @@ func (w *delivery) lend(d *Delays, l *lane, from int) (n int, err error) {
 	w.messages, w.places = w.messages[:0], w.places[:0]
 	entries := w.entries[from:]
 	n, err = d.set.Log.Lend(entries, &w.records)
-	at := 0
-	for _, chunk := range w.records.Chunks {
-		for len(chunk) > 0 {
-			size := int(entries[at].Size)
-			w.add(d, l, message.Record(chunk[:size:size]), from+at)
-			chunk, at = chunk[size:], at+1
-		}
-	}
+	eachRecord(&w.records, entries, func(i int, rec message.Record) { w.add(d, l, rec, from+i) })
 	if n == len(entries) {
 		return n, nil
 	}
@@ -140,6 +133,18 @@ func (w *delivery) lend(d *Delays, l *lane, from int) (n int, err error) {
 		return 1, nil
 	}
 	return 0, fmt.Errorf("%w: %w", errNoRecord, err)
+}
+
+// eachRecord calls f with the record of each of the entries that r was lent for.
+func eachRecord(r *transport.Records, entries []message.Entry, f func(i int, rec message.Record)) {
+	i := 0
+	for _, chunk := range r.Chunks {
+		for len(chunk) > 0 {
+			size := int(entries[i].Size)
+			f(i, message.Record(chunk[:size:size]))
+			chunk, i = chunk[size:], i+1
+		}
+	}
 }
 
 // isFiller says whether an entry stands for what was lost with the front of the queue's first file.

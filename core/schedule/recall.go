@@ -38,7 +38,7 @@ func ParseRecallHandle(text string) (h RecallHandle, err error) {
 	if err != nil {
 		return h, invalid
 	}
-	items := strings.Split(string(raw), " ")
+	items := strings.SplitN(string(raw), " ", 5) // a key may have blanks; RocketMQ would lose what is behind the first
 	if len(items) < 5 || items[0] != recallVersion || items[1] == "" || items[4] == "" {
 		return h, invalid
 	}
@@ -60,7 +60,7 @@ func (h *RecallHandle) Check(topic, broker string, now, limit int64) error {
 		return &message.Error{Code: message.IllegalOperation, Remark: "recall failed, topic not match"}
 	case h.Broker != broker:
 		return &message.Error{Code: message.IllegalOperation, Remark: "recall failed, broker service not available"}
-	case h.Time <= now, h.Time-now > min(limit, math.MaxInt64-1)+1:
+	case h.Time <= now || h.Time-1 == now, h.Time-now > min(limit, math.MaxInt64-1)+1: // the message's time is one less
 		return &message.Error{Code: message.IllegalOperation, Remark: "recall failed, timestamp invalid"}
 	}
 	return nil

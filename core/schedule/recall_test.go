@@ -30,7 +30,7 @@ func TestRecallHandle(t *testing.T) {
 
 func TestRecallCheck(t *testing.T) {
 	h, _ := ParseRecallHandle(recallRecorded)
-	if err := h.Check("T_DELAY", "broker-a", h.Time-1, timerLimit); err != nil {
+	if err := h.Check("T_DELAY", "broker-a", h.Time-2, timerLimit); err != nil {
 		t.Error(err)
 	}
 	if err := h.Check("T_DELAY", "broker-a", h.Time-1-timerLimit, timerLimit); err != nil {
@@ -38,7 +38,7 @@ func TestRecallCheck(t *testing.T) {
 	}
 	refusal(t, "topic", h.Check("other", "broker-a", timerNow, timerLimit), "recall failed, topic not match")
 	refusal(t, "broker", h.Check("T_DELAY", "broker-b", timerNow, timerLimit), "recall failed, broker service not available")
-	refusal(t, "over", h.Check("T_DELAY", "broker-a", h.Time, timerLimit), "recall failed, timestamp invalid")
+	refusal(t, "over", h.Check("T_DELAY", "broker-a", h.Time-1, timerLimit), "recall failed, timestamp invalid")
 	refusal(t, "far", h.Check("T_DELAY", "broker-a", h.Time-2-timerLimit, timerLimit), "recall failed, timestamp invalid")
 	h.Time = -1
 	refusal(t, "no number", h.Check("T_DELAY", "broker-a", timerNow, timerLimit), "recall failed, timestamp invalid")

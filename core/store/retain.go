@@ -82,6 +82,11 @@ func (s *Store) deleteExpired(now time.Time, force bool) error {
 	if to == s.log.Min() {
 		return nil
 	}
+	if s.keep != nil {
+		if to = min(to, int64(s.keep(message.Position(to)))); to <= s.log.Min() {
+			return nil // what is needed of them is stored again by the next time
+		}
+	}
 	n, err := s.log.RemoveBefore(to)
 	if n > 0 {
 		level := slog.LevelInfo

@@ -34,6 +34,8 @@ type Options struct {
 	// Bitmaps sets, with ConsumeQueueExt, the Bitmap of each of the messages that are about to become readable. It is called
 	// as OnArrival is, and before it; the bitmaps are borrowed from it until then. nil: messages have none.
 	Bitmaps func([]message.Arrival)
+	// Keep is asked before the segments of the log before a position are deleted, and returns up to where they may be. It must not block. nil: all may be.
+	Keep func(to message.Position) message.Position
 	// OnFatal is told once that the store can't go on: the broker has to stop. It is called on a goroutine of its own.
 	OnFatal func(error)
 }
@@ -53,6 +55,7 @@ type Store struct {
 	delayLevels []time.Duration
 	onArrival   func([]message.Arrival)
 	bitmaps     func([]message.Arrival)
+	keep        func(message.Position) message.Position
 	onFatal     func(error)
 	inMemory    int64 // bytes of log that fit into memory
 
@@ -117,7 +120,7 @@ func newStore(ctx context.Context, o Options) *Store {
 		fs: o.FS, dir: filepath.Clean(o.Dir), cfg: o.Config, sync: o.Config.Flush == FlushSync,
 		bodyMax: int(o.Config.MaxMessageSize), bufferMax: int(o.Config.WriteBuffer),
 		logger: o.Logger, clock: o.Clock, background: context.WithoutCancel(ctx), delayLevels: o.DelayLevels,
-		onArrival: o.OnArrival, bitmaps: o.Bitmaps, onFatal: o.OnFatal, inMemory: int64(float64(totalMemory()) * inMemoryRatio),
+		onArrival: o.OnArrival, bitmaps: o.Bitmaps, keep: o.Keep, onFatal: o.OnFatal, inMemory: int64(float64(totalMemory()) * inMemoryRatio),
 		stop: make(chan struct{}), stopWriter: make(chan struct{}), prepare: make(chan struct{}, 1),
 	}
 	if s.fs == nil {

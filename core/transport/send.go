@@ -66,6 +66,8 @@ type Send struct {
 	Remark          string
 	AnsweredQueueID message.QueueID
 	QueueOffset     message.Offset // of the first message
+	// RecallHandle is the text by which a message that waits for a time of its own can be recalled; empty for others. It counts if the message was stored.
+	RecallHandle string
 	// Positions of the stored records: one, or one for each message of a batch. They are a part of the batch's arena.
 	Positions []message.Position
 

@@ -74,6 +74,7 @@ type Handlers struct {
 	Returner Returner
 	Trans    Transactor
 	Replier  Replier
+	Recaller Recaller
 	Puller   Puller
 	Offsets  OffsetStore
 	Groups   GroupKeeper

@@ -215,3 +215,21 @@ func (x *PushReplyHeader) fields(f *form) {
 	f.text("topic", &x.Topic)
 	f.flag("unitMode", &x.UnitMode)
 }
+
+// RecallHeader is RECALL_MESSAGE, of RocketMQ 5.3 and later.
+type RecallHeader struct {
+	ProducerGroup string
+	Topic         string
+	RecallHandle  string // from the answer to the send
+}
+
+func (x *RecallHeader) fields(f *form) {
+	f.optText("producerGroup", &x.ProducerGroup)
+	f.text("recallHandle", &x.RecallHandle)
+	f.text("topic", &x.Topic)
+}
+
+// RecallReply answers RECALL_MESSAGE.
+type RecallReply struct{ MsgID string } // UNIQ_KEY of the message
+
+func (x *RecallReply) fields(f *form) { f.text("msgId", &x.MsgID) }

@@ -209,6 +209,7 @@ type SendReply struct {
 	QueueID       int32
 	QueueOffset   int64
 	TransactionID []byte // never set by 4.9.7
+	RecallHandle  []byte // of RocketMQ 5.3 and later: of a message that waits for a time of its own
 }
 
 // Encode adds the fields to h.
@@ -218,6 +219,9 @@ func (s *SendReply) Encode(h *Header) {
 	h.SetInt("queueOffset", s.QueueOffset)
 	if len(s.TransactionID) > 0 {
 		h.SetBytes("transactionId", s.TransactionID)
+	}
+	if len(s.RecallHandle) > 0 {
+		h.SetBytes("recallHandle", s.RecallHandle)
 	}
 }
 
@@ -238,5 +242,6 @@ func (s *SendReply) Decode(h *Header) (err error) {
 	}
 	s.QueueOffset, err = h.Int64("queueOffset")
 	s.TransactionID, _ = h.Get("transactionId")
+	s.RecallHandle, _ = h.Get("recallHandle")
 	return err
 }

@@ -219,7 +219,7 @@ func (b *batch) appendAnswer(out *spool, s *transport.Send) {
 			b.reply.MsgID = message.AppendOffsetID(b.reply.MsgID, b.StoreHost, p)
 		}
 	}
-	if stored && t == wire.JSON && s.Remark == "" && len(b.reply.MsgID) < 8<<10 {
+	if stored && t == wire.JSON && s.Remark == "" && s.RecallHandle == "" && len(b.reply.MsgID) < 8<<10 {
 		out.b = e.sendAnswer.append(out.b, opaque, s, b.reply.MsgID)
 		e.metrics.answered(int32(s.Code))
 		return
@@ -230,6 +230,7 @@ func (b *batch) appendAnswer(out *spool, s *transport.Send) {
 	h.SetTrace(e.cfg.Region, e.cfg.Trace)
 	if stored {
 		b.reply.QueueID, b.reply.QueueOffset = int32(s.AnsweredQueueID), int64(s.QueueOffset)
+		b.reply.RecallHandle = append(b.reply.RecallHandle[:0], s.RecallHandle...)
 		b.reply.Encode(h)
 	}
 	e.appendAnswer(out, h, nil, nil)

@@ -22,6 +22,7 @@ func addClientRoutes(h *transport.Handlers, add addRoute) {
 	add(h.Returner != nil, inline, wire.CodeConsumerSendMsgBack, serveSendBack)
 	add(h.Replier != nil, apart, wire.CodeSendReplyMessage, serveSendReply)
 	add(h.Replier != nil, apart, wire.CodeSendReplyMessageV2, serveSendReply)
+	add(h.Recaller != nil, apart, wire.CodeRecallMessage, serveRecall)
 	add(h.Trans != nil, inline, wire.CodeEndTransaction, serveEndTransaction)
 	add(h.Locker != nil, inline, wire.CodeLockBatchMQ, serveLock)
 	add(h.Locker != nil, inline, wire.CodeUnlockBatchMQ, serveUnlock)
