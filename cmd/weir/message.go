@@ -18,8 +18,8 @@ import (
 )
 
 func (a *app) messageCommand() *cobra.Command {
-	return a.clientCommand(group("message", "look messages up by id, key, time or offset, and their trace",
-		a.messageGetCommand(), a.messageFindCommand(), a.messageTraceCommand()))
+	return a.clientCommand(group("message", "look messages up by id, key, time or offset, and their trace; take back what waits",
+		a.messageGetCommand(), a.messageFindCommand(), a.messageTraceCommand(), a.messageRecallCommand()))
 }
 
 func (a *app) messageGetCommand() *cobra.Command {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,8 @@ type sendFlags struct {
 	keys          []string
 	properties    []string
 	delay         int
+	after         time.Duration
+	at            string
 	count         int
 	lines         bool
 	producer      string
@@ -33,6 +36,7 @@ type sent struct {
 	ID       string `json:"id"`
 	OffsetID string `json:"offset_id"`
 	Status   string `json:"status"`
+	Recall   string `json:"recall_handle,omitempty"`
 }
 
 func (a *app) sendCommand() *cobra.Command {
@@ -42,7 +46,8 @@ func (a *app) sendCommand() *cobra.Command {
 		ValidArgsFunction: a.completeTopic(),
 		Short:             "send a message; without BODY, or with -, it is read from standard input",
 		Example: "  weir send orders '{\"id\":1}' --tag created --key order-1\n" +
-			"  weir send orders --lines < orders.txt",
+			"  weir send orders --lines < orders.txt\n" +
+			"  weir send orders 'pay by now' --after 36h",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ms, err := a.messages(&f, args)
@@ -59,10 +64,33 @@ func (a *app) sendCommand() *cobra.Command {
 	c.Flags().StringArrayVarP(&f.properties, "property", "p", nil, "user property as `NAME=VALUE`; may be repeated")
 	c.Flags().StringVar(&f.queueKey, "queue-key", "", "messages with the same key go to the same queue")
 	c.Flags().IntVar(&f.delay, "delay-level", 0, "RocketMQ's delay level, 1 to 18")
+	c.Flags().DurationVar(&f.after, "after", 0, "deliver it so much later, such as 90s or 36h")
+	c.Flags().StringVar(&f.at, "at", "", "deliver it at that `TIME`, such as 2027-01-31T09:30:00Z")
+	c.MarkFlagsMutuallyExclusive("delay-level", "after", "at")
 	c.Flags().IntVar(&f.count, "count", 1, "send it so many times")
 	c.Flags().BoolVar(&f.lines, "lines", false, "send each line of standard input as a message")
 	c.Flags().StringVar(&f.producer, "producer-group", "weir_cli", "producer group")
 	return a.clientCommand(c)
+}
+
+// deliverAt returns when the messages are to be delivered, zero for at once.
+func (f *sendFlags) deliverAt(now time.Time) (time.Time, error) {
+	switch {
+	case f.after < 0:
+		return time.Time{}, usage(fmt.Errorf("--after %v is in the past", f.after))
+	case f.after > 0:
+		return now.Add(f.after), nil
+	case f.at == "":
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, f.at)
+	if err != nil {
+		return time.Time{}, usage(fmt.Errorf("--at %q is no time: want year, month, day, time and zone as in 2027-01-31T09:30:00Z or 2027-01-31T09:30:00+02:00", f.at))
+	}
+	if !at.After(now) {
+		return time.Time{}, usage(fmt.Errorf("--at %s is in the past", f.at))
+	}
+	return at, nil
 }
 
 // messages makes what is to be sent.
@@ -84,6 +112,10 @@ func (a *app) messages(f *sendFlags, args []string) ([]*client.Message, error) {
 		}
 		props[name] = value
 	}
+	at, err := f.deliverAt(time.Now())
+	if err != nil {
+		return nil, err
+	}
 	var bodies []string
 	switch {
 	case len(args) == 2 && args[1] != "-" && f.lines:
@@ -104,7 +136,7 @@ func (a *app) messages(f *sendFlags, args []string) ([]*client.Message, error) {
 	for range max(1, f.count) {
 		for _, b := range bodies {
 			ms = append(ms, &client.Message{Topic: topic, Tag: f.tag, Keys: f.keys, Properties: props, Body: []byte(b),
-				DelayLevel: f.delay, QueueKey: f.queueKey})
+				DelayLevel: f.delay, DeliverAt: at, QueueKey: f.queueKey})
 		}
 	}
 	return ms, nil
@@ -119,7 +151,7 @@ func (a *app) send(ctx context.Context, cl *client.Client, f *sendFlags, ms []*c
 		if err != nil {
 			return unknownTopic(m.Topic, err)
 		}
-		one := sent{m.Topic, r.Queue.Broker, r.Queue.ID, r.Offset, r.ID, r.OffsetID, r.Code.String()}
+		one := sent{m.Topic, r.Queue.Broker, r.Queue.ID, r.Offset, r.ID, r.OffsetID, r.Code.String(), r.RecallHandle}
 		all = append(all, one)
 		if a.format == formatTable {
 			note := ""
@@ -127,6 +159,9 @@ func (a *app) send(ctx context.Context, cl *client.Client, f *sendFlags, ms []*c
 				note = "  (" + r.Code.String() + ")"
 			}
 			fmt.Fprintf(a.stdout, "stored in %s, queue %d of %s, offset %d  id %s%s\n", m.Topic, one.Queue, one.Broker, one.Offset, one.ID, note)
+			if !m.DeliverAt.IsZero() {
+				fmt.Fprintf(a.stdout, "  waits until %s; take it back with: weir message recall %s\n", m.DeliverAt.Format(time.RFC3339), one.Recall)
+			}
 		}
 	}
 	if a.format == formatTable {

@@ -63,7 +63,7 @@ func (w *sendWork) timed(m *store.Message, s *transport.Send, due int64) (messag
 		return nil, err
 	}
 	if key, ok := p.Get(message.PropUniqKey); ok && len(key) > 0 {
-		handle := schedule.RecallHandle{Topic: topic, Broker: h.identity.broker, Time: due + 1, Key: string(key)}
+		handle := message.RecallHandle{Topic: topic, Broker: h.identity.broker, Time: due + 1, Key: string(key)}
 		s.RecallHandle = handle.String()
 	}
 	return w.keep(out), nil
@@ -80,12 +80,12 @@ func (h *handler) Recall(ctx context.Context, c *transport.Caller, r transport.R
 	if _, ok := h.topics.Lookup([]byte(r.Topic)); !ok {
 		return "", &message.Error{Code: message.TopicNotExist, Remark: fmt.Sprintf("topic %s doesn't exist on this broker", r.Topic)}
 	}
-	handle, err := schedule.ParseRecallHandle(r.Handle)
+	handle, err := message.ParseRecallHandle(r.Handle)
 	if err != nil {
 		return "", err
 	}
 	now := clock.Millis(h.clock.Now())
-	if err := handle.Check(r.Topic, h.identity.broker, now, h.timers.Limit()); err != nil {
+	if err := schedule.CheckRecall(&handle, r.Topic, h.identity.broker, now, h.timers.Limit()); err != nil {
 		return "", err
 	}
 	host, ok := h.storeHost()
@@ -99,7 +99,7 @@ func (h *handler) Recall(ctx context.Context, c *transport.Caller, r transport.R
 	a := newAgain(h)
 	a.batch.Wait = true
 	a.batch.Messages = []store.Message{{Topic: q.Topic, Queue: q.ID, BornTimestamp: now, BornHost: c.Session.Remote(), StoreHost: host,
-		Body: []byte("0"), Properties: handle.Tombstone(message.AppendProperties(nil, h.clusterProperty), r.ProducerGroup)}}
+		Body: []byte("0"), Properties: schedule.Tombstone(message.AppendProperties(nil, h.clusterProperty), &handle, r.ProducerGroup)}}
 	a.append()
 	if m := &a.batch.Messages[0]; m.Code != message.Success {
 		return "", &message.Error{Code: m.Code, Remark: m.Remark, Cause: m.Cause}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/weirmq/weir/core/internal/vfs"
 	"github.com/weirmq/weir/core/message"
-	"github.com/weirmq/weir/core/schedule"
 	"github.com/weirmq/weir/core/transport"
 )
 
@@ -160,7 +159,7 @@ func TestTimersOff(t *testing.T) {
 			t.Errorf("%v, %d messages", p.Code, p.Records.Count)
 		}
 		p.Records.Release()
-		handle := schedule.RecallHandle{Topic: "T", Broker: "broker-a", Time: time.Now().Add(time.Hour).UnixMilli(), Key: "k"}
+		handle := message.RecallHandle{Topic: "T", Broker: "broker-a", Time: time.Now().Add(time.Hour).UnixMilli(), Key: "k"}
 		_, err := n.h.Recaller.Recall(t.Context(), caller(newSession("10.0.0.2:50000")), transport.Recall{Topic: "T", Handle: handle.String()})
 		if err == nil || err.(*message.Error).Code != message.NoPermission {
 			t.Error(err)

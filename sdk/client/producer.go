@@ -23,6 +23,8 @@ type SendResult struct {
 	OffsetID string // the broker's; of a batch all of them, joined by commas
 	// Code is 0, or one of the codes that say "stored, but": FlushDiskTimeout, SlaveNotAvailable, FlushSlaveTimeout.
 	Code message.Code
+	// RecallHandle is for Producer.Recall; empty for a message that doesn't wait.
+	RecallHandle string
 }
 
 // Producer sends messages. It is safe for concurrent use.
@@ -92,7 +94,7 @@ func (p *Producer) SendBatch(ctx context.Context, ms []*Message) (*SendResult, e
 	var body message.Batch
 	var joined []byte
 	for _, m := range ms {
-		if m.Topic != ms[0].Topic || m.DelayLevel != 0 {
+		if m.Topic != ms[0].Topic || m.DelayLevel != 0 || !m.DeliverAt.IsZero() {
 			return nil, errors.New("send a batch: all messages have one topic and none is delayed")
 		}
 		id := p.ids.next(nil)
@@ -224,7 +226,7 @@ func sendResult(r *Reply) (SendResult, error) {
 		return SendResult{}, err
 	}
 	return SendResult{Queue: Queue{ID: sr.QueueID}, Offset: sr.QueueOffset, OffsetID: string(bytes.Clone(sr.MsgID)),
-		Code: message.Code(h.Code)}, nil
+		Code: message.Code(h.Code), RecallHandle: string(sr.RecallHandle)}, nil
 }
 
 // SendOneWay writes m to a broker without waiting for anything. It may be lost.
