@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weirmq/weir/test/internal/raw"
+	"github.com/weirmq/weir/test/internal/sut"
 )
 
 // kind is what becomes of a message, by its number.
@@ -21,6 +22,7 @@ const (
 	committedToo
 	rolledBackToo
 	givenBack // sent, and given back at once at level 1
+	timed     // with a time of its own; at level 1 in RocketMQ 4, which has no such times
 	kinds
 )
 
@@ -29,6 +31,7 @@ const (
 	deliveryLevels = "1s 2s"
 	payers         = "crash-payers"
 	retriers       = "crash-retriers"
+	timedDelay     = 1234 * time.Millisecond
 )
 
 func kindOf(seq uint64) kind { return kind(seq % uint64(kinds)) }
@@ -37,6 +40,11 @@ func (k kind) delay() time.Duration {
 	switch k {
 	case delayedShort, givenBack:
 		return time.Second
+	case timed:
+		if sut.Default() == sut.Java {
+			return time.Second
+		}
+		return timedDelay
 	case delayedLong:
 		return 2 * time.Second
 	default:
@@ -131,6 +139,12 @@ func (f *fates) one(ctx context.Context, conn *raw.Conn) error {
 		properties = append(properties, "DELAY", "1")
 	case delayedLong:
 		properties = append(properties, "DELAY", "2")
+	case timed:
+		if k.delay() == timedDelay {
+			properties = append(properties, "TIMER_DELAY_MS", fmt.Sprint(timedDelay.Milliseconds()))
+		} else {
+			properties = append(properties, "DELAY", "1")
+		}
 	case givenBack:
 	default:
 		properties = append(properties, "TRAN_MSG", "true", "PGROUP", payers)
