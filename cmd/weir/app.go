@@ -71,7 +71,7 @@ func (a *app) root() *cobra.Command {
 		c.GroupID = "server"
 		root.AddCommand(c)
 	}
-	root.AddCommand(a.topicCommand(), a.groupCommand(), a.sendCommand(), a.tailCommand(), a.messageCommand(), a.filterCommand(), a.pluginCommand(), a.benchCommand(), a.versionCommand())
+	root.AddCommand(a.topicCommand(), a.groupCommand(), a.sendCommand(), a.tailCommand(), a.messageCommand(), a.storeCommand(), a.filterCommand(), a.pluginCommand(), a.benchCommand(), a.versionCommand())
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkFormat() }
 	return root
 }

@@ -105,3 +105,9 @@ func (s *state) sweep(fs vfs.FS, dir string) (next uint64, err error) {
 	}
 	return next, nil
 }
+
+// ReadProgress returns the progress that is saved in a directory; the zero one when there is none.
+func ReadProgress(fs vfs.FS, dir string) (Progress, error) {
+	s, _, err := readState(fs, dir)
+	return s.Progress, err
+}
