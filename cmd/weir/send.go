@@ -66,7 +66,6 @@ func (a *app) sendCommand() *cobra.Command {
 	c.Flags().IntVar(&f.delay, "delay-level", 0, "RocketMQ's delay level, 1 to 18")
 	c.Flags().DurationVar(&f.after, "after", 0, "deliver it so much later, such as 90s or 36h")
 	c.Flags().StringVar(&f.at, "at", "", "deliver it at that `TIME`, such as 2027-01-31T09:30:00Z")
-	c.MarkFlagsMutuallyExclusive("delay-level", "after", "at")
 	c.Flags().IntVar(&f.count, "count", 1, "send it so many times")
 	c.Flags().BoolVar(&f.lines, "lines", false, "send each line of standard input as a message")
 	c.Flags().StringVar(&f.producer, "producer-group", "weir_cli", "producer group")
@@ -76,6 +75,8 @@ func (a *app) sendCommand() *cobra.Command {
 // deliverAt returns when the messages are to be delivered, zero for at once.
 func (f *sendFlags) deliverAt(now time.Time) (time.Time, error) {
 	switch {
+	case f.delay != 0 && (f.after != 0 || f.at != "") || f.after != 0 && f.at != "":
+		return time.Time{}, usage(errors.New("--delay-level, --after and --at say the same in three ways: choose one"))
 	case f.after < 0:
 		return time.Time{}, usage(fmt.Errorf("--after %v is in the past", f.after))
 	case f.after > 0:

@@ -20,6 +20,7 @@ import (
 type metrics struct {
 	h       *handler
 	filters filterMetrics
+	timers  timerMetrics
 
 	permission, topics, groups                              metric.Int64ObservableGauge
 	producers, consumers, conflicts                         metric.Int64ObservableGauge
@@ -89,6 +90,7 @@ func newMetrics(h *handler, p metric.MeterProvider) error {
 	counter(&m.countersDropped, "weir_counters_dropped_total", "", "counts of topics and groups above queues.counters_max")
 	counter(&m.heldRefusals, "weir_pulls_held_refused_total", "", "pulls answered at once because queues.held_pulls_max were waiting")
 	m.filters.make(k)
+	m.timers.make(k)
 	if err := errors.Join(k.errs...); err != nil {
 		return fmt.Errorf("make the broker's metrics: %w", err)
 	}
@@ -104,6 +106,7 @@ func (m *metrics) observe(_ context.Context, o metric.Observer) error {
 	m.observeClients(o)
 	m.observeConflicts(o)
 	m.filters.observe(m.h, o)
+	m.timers.observe(m.h, o)
 	m.h.progress.EachLag(func(l queue.Lag) {
 		with := metric.WithAttributeSet(groupLabels(l.Topic, l.Group))
 		o.ObserveInt64(m.lag, l.Messages, with)

@@ -71,6 +71,7 @@ func TestMetrics(t *testing.T) {
 		`rocketmq_consumer_connections{consumer_group="g",`,
 		`rocketmq_storage_flush_behind_bytes{storage_medium="disk",storage_type="local"} `,
 		`weir_pulls_held 0`,
+		`weir_timers_waiting 0`,
 		`weir_messages_refused_total{cause="missing"} 1`,
 		`weir_messages_refused_total{cause="permission"} 1`,
 		`weir_messages_refused_total{cause="illegal"} 2`,
