@@ -3,12 +3,14 @@ package interop
 import (
 	"context"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/weirmq/weir/sdk/client"
 	"github.com/weirmq/weir/test/internal/agent"
 	"github.com/weirmq/weir/test/internal/raw"
 	"github.com/weirmq/weir/test/internal/repo"
@@ -83,6 +85,7 @@ func handover(t *testing.T, from, to sut.Kind, end func(*sut.Broker, testing.TB)
 		checkViews(ctx, t, c, want)
 		if !killed { // offsets and configurations may wait some seconds in memory
 			checkMetadata(ctx, t, c)
+			checkKeys(ctx, t, second)
 			consumeRest(t, second, want)
 		}
 		add(ctx, t, c, want, sent)
@@ -246,6 +249,28 @@ func checkViews(ctx context.Context, t *testing.T, c *raw.Conn, want content) {
 				if !reflect.DeepEqual(got, records[i]) {
 					t.Fatalf("view %d is %+v, was %+v", records[i].LogOffset, got, records[i])
 				}
+			}
+		}
+	}
+}
+
+// checkKeys finds messages by keys in the index files that the first broker wrote.
+func checkKeys(ctx context.Context, t *testing.T, b *sut.Broker) {
+	t.Helper()
+	c := client.New(client.Options{NameServers: []string{b.NameServer()}})
+	defer c.Close()
+	for i := range 140 {
+		for _, q := range []client.KeyQuery{
+			{Topic: "HandTagged", Key: fmt.Sprintf("order-%d", i), End: math.MaxInt64},
+			{Topic: "HandTagged", Key: fmt.Sprintf("7F0000010000431A%016X", i), Unique: true, End: math.MaxInt64},
+		} {
+			want := 0
+			if i%3 > 0 {
+				want = 1
+			}
+			ms, err := c.QueryMessages(ctx, b.Name(), b.Addr(), q)
+			if err != nil || len(ms) != want || want == 1 && ms[0].Properties["index"] != fmt.Sprint(i) {
+				t.Fatalf("%d messages by key %s, want %d, %v", len(ms), q.Key, want, err)
 			}
 		}
 	}
