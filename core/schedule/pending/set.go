@@ -59,6 +59,7 @@ type Set struct {
 	busy    bool
 	merge   *merge // under way
 	save    bool   // was asked for
+	stopped bool
 }
 
 // Open reads the state that is in a directory, which it makes. It returns the set, the progress that was saved, and the offset from which on the records of
@@ -137,9 +138,10 @@ func (s *Set) Start() { s.loop.Run(s.work) }
 
 // Stop ends the writing, saves the progress and closes the files. It works without Start, and twice.
 func (s *Set) Stop(ctx context.Context) error {
-	if err := s.loop.Stop(ctx); err != nil {
+	if err := s.loop.Stop(ctx); err != nil || s.stopped {
 		return err
 	}
+	s.stopped = true // what is left of the set isn't its state any more
 	select {
 	case take := <-s.results:
 		s.busy = false
