@@ -129,7 +129,9 @@ func TestTimersBadRecords(t *testing.T) {
 		{name: "damaged meanwhile", late: func(w *timerWorld) { w.log.records[2000][84] = 0x7F }, atDue: without, later: without, lost: 1, logged: "its record is damaged"},
 		{name: "without a time", early: replaced(props("REAL_TOPIC", "T", "REAL_QID", "1")), atDue: without, later: without, lost: 1, logged: "it has no TIMER_OUT_MS"},
 		{name: "without a topic", early: replaced(props("TIMER_OUT_MS", due)), atDue: without, later: without, lost: 1, logged: "it has no REAL_TOPIC"},
-		{name: "refused for good", late: func(w *timerWorld) { w.put.refuse["b"] = &message.Error{Code: message.MessageIllegal, Remark: "too long"} },
+		{name: "refused for good", late: func(w *timerWorld) {
+			w.put.refuse["b"] = &message.Error{Code: message.MessageIllegal, Remark: "too long"}
+		},
 			atDue: without, later: without, lost: 1, logged: "too long"},
 		{name: "can't be stored now", late: func(w *timerWorld) {
 			w.put.refuse["b"] = &message.Error{Code: message.ServiceNotAvailable, Remark: "disk full"}
