@@ -1,24 +1,40 @@
 package broker
 
-import "github.com/weirmq/weir/core/message"
+import (
+	"github.com/weirmq/weir/core/message"
+	"github.com/weirmq/weir/core/store"
+)
 
-// countSends counts what a batch stored. Runs of one topic are counted together.
+// storedRun collects neighbours of one topic that were stored, to count them together.
+type storedRun struct {
+	topic   string
+	n, size int64
+}
+
+// add adds a message that was stored.
+func (r *storedRun) add(h *handler, m *store.Message) {
+	if m.Topic != r.topic {
+		r.count(h)
+		*r = storedRun{topic: m.Topic}
+	}
+	r.n++
+	r.size += int64(len(m.Body))
+}
+
+// count counts what was collected.
+func (r *storedRun) count(h *handler) {
+	if r.n > 0 {
+		h.counters.Stored(h.identity.cluster, r.topic, r.n, r.size)
+	}
+}
+
+// countSends counts what a batch stored.
 func (h *handler) countSends(w *sendWork) {
-	topic, n, size := "", int64(0), int64(0)
+	var run storedRun
 	for i := range w.batch.Messages {
-		m := &w.batch.Messages[i]
-		if m.Code != message.Success {
-			continue
+		if m := &w.batch.Messages[i]; m.Code == message.Success {
+			run.add(h, m)
 		}
-		if m.Topic != topic && n > 0 {
-			h.counters.Stored(h.identity.cluster, topic, n, size)
-			n, size = 0, 0
-		}
-		topic = m.Topic
-		n++
-		size += int64(len(m.Body))
 	}
-	if n > 0 {
-		h.counters.Stored(h.identity.cluster, topic, n, size)
-	}
+	run.count(h)
 }

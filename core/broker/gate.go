@@ -20,8 +20,8 @@ func (g *gate) Allow(ctx context.Context, c *transport.Caller, a auth.Action, r 
 }
 
 // Known only authenticates c, for operations whose resource has to be found out first.
-func (g *gate) Known(ctx context.Context, c *transport.Caller) error {
-	if _, err := g.auth.Authenticate(ctx, &c.Credentials); err != nil {
+func (g *gate) Known(ctx context.Context, c *auth.Credentials) error {
+	if _, err := g.auth.Authenticate(ctx, c); err != nil {
 		return refusal(err)
 	}
 	return nil

@@ -21,11 +21,11 @@ var ungated = []string{"Sessions.SessionClosed"}
 // answered takes the answer of those methods that don't return one.
 type answered struct{ code, remark chan string }
 
-func (a answered) put(c message.Code, remark string)   { a.code <- fmt.Sprint(c); a.remark <- remark }
-func (a answered) SendsDone(b *transport.SendBatch)    { a.put(b.Sends[0].Code, b.Sends[0].Remark) }
-func (a answered) PullDone(p *transport.Pull)          { a.put(p.Code, p.Remark) }
-func (a answered) ReturnDone(r *transport.Return)      { a.put(r.Code, r.Remark) }
-func (a answered) EndDone(e *transport.EndTransaction) { a.put(e.Code, e.Remark) }
+func (a answered) put(c message.Code, remark string) { a.code <- fmt.Sprint(c); a.remark <- remark }
+func (a answered) SendsDone(b *transport.SendBatch)  { a.put(b.Sends[0].Code, b.Sends[0].Remark) }
+func (a answered) PullDone(p *transport.Pull)        { a.put(p.Code, p.Remark) }
+func (a answered) ReturnDone(r *transport.Return)    { a.put(r.Code, r.Remark) }
+func (a answered) EndsDone(b *transport.EndBatch)    { a.put(b.Ends[0].Code, b.Ends[0].Remark) }
 
 // TestEveryMethodPassesTheGate calls every method of every role that a transport is given, the broker's and the name
 // server's, while nobody is let in, and then while somebody is who may do nothing. Each must refuse in the
@@ -144,8 +144,9 @@ func arguments(t *testing.T, method reflect.Type, p message.Position, reply answ
 			v = &transport.Pull{Caller: *c, Reply: reply, Group: "intruders", Topic: "T", MaxNum: 32, Suspend: true, Commit: true}
 		case reflect.TypeFor[*transport.Return]():
 			v = &transport.Return{Caller: *c, Reply: reply, Group: "intruders", Position: p}
-		case reflect.TypeFor[*transport.EndTransaction]():
-			v = &transport.EndTransaction{Caller: *c, Reply: reply, ProducerGroup: "intruders", Position: p, Decision: message.FlagCommit}
+		case reflect.TypeFor[*transport.EndBatch]():
+			v = &transport.EndBatch{Reply: reply, Ends: []transport.EndTransaction{
+				{Credentials: c.Credentials, ProducerGroup: []byte("intruders"), Position: p, Decision: message.FlagCommit}}}
 		case reflect.TypeFor[*transport.ReplyMessage]():
 			v = &transport.ReplyMessage{Session: c.Session, Send: newSend("Intruder", "x")}
 		case reflect.TypeFor[*transport.Heartbeat]():

@@ -167,16 +167,14 @@ func TestRecordedTransactions(t *testing.T) {
 		}
 	}
 	for i, c := range asked {
-		done := make(endDone, 1)
-		e := &transport.EndTransaction{Caller: *caller(producer), Reply: done, ProducerGroup: "golden-transaction", Offset: c.Offset, Position: c.Position,
-			Decision: message.FlagCommit}
+		e := transport.EndTransaction{Credentials: caller(producer).Credentials, ProducerGroup: []byte("golden-transaction"), Offset: c.Offset,
+			Position: c.Position, Decision: message.FlagCommit}
 		if i%2 == 1 {
 			e.Decision = message.FlagRollback
 		} else {
 			want[c.UniqueKey]++
 		}
-		n.h.Trans.EndTransaction(t.Context(), e)
-		if e = await(t, done); e.Code != message.Success {
+		if e = n.end(e); e.Code != message.Success {
 			t.Errorf("decide about %s: %v %s", c.UniqueKey, e.Code, e.Remark)
 		}
 	}

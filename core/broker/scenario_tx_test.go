@@ -72,25 +72,31 @@ func (s *scenario) half(a scenariotest.Args) []string {
 	return []string{fmt.Sprintf("half message %d", got.QueueOffset)}
 }
 
-type endDone chan *transport.EndTransaction
+type endDone chan *transport.EndBatch
 
-func (d endDone) EndDone(e *transport.EndTransaction) { d <- e }
+func (d endDone) EndsDone(b *transport.EndBatch) { d <- b }
+
+// end has one decision carried out and returns it with its answer.
+func (n *node) end(e transport.EndTransaction) transport.EndTransaction {
+	n.t.Helper()
+	done := make(endDone, 1)
+	n.h.Trans.EndTransactions(context.Background(), &transport.EndBatch{Reply: done, Ends: []transport.EndTransaction{e}})
+	return await(n.t, done).Ends[0]
+}
 
 // end decides: BODY, group= to be another's, offset= for another half message.
 func (s *scenario) end(decision string, a scenariotest.Args) []string {
 	h := s.halves[a.Words[0]]
-	done := make(endDone, 1)
-	e := &transport.EndTransaction{Caller: *caller(newSession("10.0.0.2:50000")), Reply: done, ProducerGroup: h.group, Offset: h.offset, Position: h.position,
-		Decision: message.FlagCommit}
+	e := transport.EndTransaction{Credentials: caller(newSession("10.0.0.2:50000")).Credentials, ProducerGroup: []byte(h.group), Offset: h.offset,
+		Position: h.position, Decision: message.FlagCommit}
 	if decision == "rollback" {
 		e.Decision = message.FlagRollback
 	}
 	if g, ok := a.Set["group"]; ok {
-		e.ProducerGroup = g
+		e.ProducerGroup = []byte(g)
 	}
 	e.Offset += message.Offset(a.Int("beside", 0))
-	s.n.h.Trans.EndTransaction(context.Background(), e)
-	if e = await(s.t, done); e.Code != message.Success {
+	if e = s.n.end(e); e.Code != message.Success {
 		return []string{fmt.Sprintf("refused: %d %s", e.Code, e.Remark)}
 	}
 	return nil

@@ -203,14 +203,14 @@ func (w *world) half(body string) message.Offset {
 // end decides about a half message and says whether that caused something.
 func (w *world) end(o message.Offset, d Decision) bool {
 	w.t.Helper()
-	x, err := w.End(w.store.record(HalfQueue, o), End{Group: "g", Offset: o, Decision: d})
+	x := &Ending{}
+	ok, err := w.End(w.store.record(HalfQueue, o), End{Group: []byte("g"), Offset: o, Decision: d}, x)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if x == nil {
+	if !ok {
 		return false
 	}
-	ok := true
 	for _, s := range w.store.Put(x.Messages, make([]int, len(x.Messages))) {
 		ok = ok && s.Err == nil
 	}

@@ -26,12 +26,18 @@ func Redirect(dst, p message.Properties, topic string, id message.QueueID) messa
 }
 
 // place returns where a half message belongs.
-func place(half message.Record) (q message.QueueKey, ok bool) {
+func place(half message.Record) (q message.QueueKey, ok bool) { return placeIn(half, "") }
+
+// placeIn is place for a caller who has the topic's name at hand, and so saves making it.
+func placeIn(half message.Record, name string) (q message.QueueKey, ok bool) {
 	p := half.Properties()
 	topic, ok := p.Get(message.PropRealTopic)
 	id, _ := p.Get(message.PropRealQueueID)
 	n, err := strconv.ParseInt(string(id), 10, 32)
-	return message.QueueKey{Topic: string(topic), ID: message.QueueID(n)}, ok && err == nil
+	if string(topic) != name {
+		name = string(topic)
+	}
+	return message.QueueKey{Topic: name, ID: message.QueueID(n)}, ok && err == nil
 }
 
 // copyOf returns the message that a half message's record holds.

@@ -68,10 +68,11 @@ type Settings struct {
 
 // Keeper ends transactions and asks about those that aren't ended. It is safe for concurrent use.
 type Keeper struct {
-	set   Settings
-	table table
-	loop  loop.Group
-	round round
+	set          Settings
+	opProperties message.Properties // of an op message about a decision
+	table        table
+	loop         loop.Group
+	round        round
 
 	// Figures counts since the start.
 	Figures Figures
@@ -91,7 +92,9 @@ type Figures struct {
 }
 
 // New returns a Keeper that has read nothing yet.
-func New(set Settings) *Keeper { return &Keeper{set: set} }
+func New(set Settings) *Keeper {
+	return &Keeper{set: set, opProperties: message.Properties(opProperties)}
+}
 
 // Start reads which half messages are finished, and begins to ask about the others every check_interval.
 func (k *Keeper) Start() error {

@@ -171,12 +171,13 @@ func TestHammer(t *testing.T) {
 				if r.IntN(2) == 0 {
 					d = Rollback
 				}
-				x, err := w.End(rec, End{Group: "g", Offset: offsets[i], Decision: d})
+				x := &Ending{}
+				ok, err := w.End(rec, End{Group: []byte("g"), Offset: offsets[i], Decision: d}, x)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if x == nil {
+				if !ok {
 					continue
 				}
 				if r.IntN(10) == 0 { // the store refuses
@@ -214,6 +215,10 @@ func TestHammer(t *testing.T) {
 	}
 }
 
+func decision(group string, o message.Offset, d Decision) End {
+	return End{Group: []byte(group), Offset: o, Decision: d}
+}
+
 // TestVerify has a line for each decision that isn't one about the message.
 func TestVerify(t *testing.T) {
 	w := newWorld(t)
@@ -226,12 +231,12 @@ func TestVerify(t *testing.T) {
 		end  End
 		want string
 	}{
-		{"no decision", good, End{"g", o, 5}, "commitOrRollback is 5"},
-		{"no half message", w.store.record(target, 0), End{"g", o, Commit}, "is no half message"},
-		{"another's", good, End{"h", o, Commit}, "is of producer group g, not h"},
-		{"another one", good, End{"g", o + 1, Rollback}, "has offset 0, not 1"},
+		{"no decision", good, decision("g", o, 5), "commitOrRollback is 5"},
+		{"no half message", w.store.record(target, 0), decision("g", o, Commit), "is no half message"},
+		{"another's", good, decision("h", o, Commit), "is of producer group g, not h"},
+		{"another one", good, decision("g", o+1, Rollback), "has offset 0, not 1"},
 	} {
-		if _, err := w.End(c.rec, c.end); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := w.End(c.rec, c.end, &Ending{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

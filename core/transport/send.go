@@ -95,28 +95,39 @@ type ReturnReply interface {
 
 // Transactor ends transactions.
 type Transactor interface {
-	// EndTransaction commits or rolls back a half message. The answer comes by e.Reply, maybe before the call returns.
-	EndTransaction(ctx context.Context, e *EndTransaction)
+	// EndTransactions carries out the decisions of b, answers each in its place, and then calls b.Reply.EndsDone once, maybe before it returns. The
+	// byte slices in b's decisions are not used after EndTransactions has returned.
+	EndTransactions(ctx context.Context, b *EndBatch)
 	// ResumeCheck has a half message checked anew, as if its producer had never been asked: that at a position, or one that was put aside.
 	ResumeCheck(ctx context.Context, c *Caller, p message.Position) error
 }
 
-// EndReply hears what became of a decision about a transaction.
+// EndReply takes back an answered batch.
 type EndReply interface {
-	// EndDone is called exactly once. It must not block.
-	EndDone(e *EndTransaction)
+	// EndsDone is called exactly once when every decision of b has its answer. It must not block.
+	EndsDone(b *EndBatch)
+}
+
+// EndBatch is the decisions that were found together in one connection's read buffer. The transport owns and reuses it; the broker has it from the
+// call of EndTransactions until EndsDone.
+type EndBatch struct {
+	Ends  []EndTransaction
+	Reply EndReply
+	// Work is the broker's own: what it keeps with a batch while it is under way, and reuses with the batch.
+	Work any
 }
 
 // EndTransaction is a producer's decision about a half message (END_TRANSACTION), and its answer.
 type EndTransaction struct {
-	Caller        Caller
-	Reply         EndReply
-	ProducerGroup string
+	// Credentials and ProducerGroup are borrowed until EndTransactions returns.
+	Credentials   auth.Credentials
+	ProducerGroup []byte
 	Offset        message.Offset   // of the half message in its queue
 	Position      message.Position // of the half message in the commit log
 	Decision      int32            // 0 for unknown, message.FlagCommit or message.FlagRollback
 	FromCheck     bool
-	MessageID     string // the producer's, for the log
+	// OneWay says that no answer is wanted.
+	OneWay bool
 
 	Code   message.Code
 	Remark string

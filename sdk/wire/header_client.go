@@ -143,25 +143,48 @@ type ViewMessageHeader struct{ Offset int64 } // position in the commit log
 
 func (x *ViewMessageHeader) fields(f *form) { f.int64("offset", &x.Offset) }
 
-// EndTransactionHeader is END_TRANSACTION.
+// EndTransactionHeader is END_TRANSACTION. Its texts are not copied by Decode.
 type EndTransactionHeader struct {
-	ProducerGroup        string
+	ProducerGroup        []byte
 	TranStateTableOffset int64 // offset of the half message in its queue
 	CommitLogOffset      int64 // position of the half message
 	CommitOrRollback     int32 // 0 unknown, message.FlagCommit, message.FlagRollback
 	FromTransactionCheck bool
-	MsgID                string
-	TransactionID        string
+	MsgID                []byte
+	TransactionID        []byte
 }
 
-func (x *EndTransactionHeader) fields(f *form) {
-	f.int64("commitLogOffset", &x.CommitLogOffset)
-	f.int32("commitOrRollback", &x.CommitOrRollback)
-	f.flag("fromTransactionCheck", &x.FromTransactionCheck)
-	f.optText("msgId", &x.MsgID)
-	f.text("producerGroup", &x.ProducerGroup)
-	f.int64("tranStateTableOffset", &x.TranStateTableOffset)
-	f.optText("transactionId", &x.TransactionID)
+// Decode fills x from h's ext fields, with texts that live as long as h's. The errors are those of Header.Read.
+func (x *EndTransactionHeader) Decode(h *Header) error {
+	var errs [4]error
+	x.CommitLogOffset, errs[0] = h.Int64("commitLogOffset")
+	x.CommitOrRollback, errs[1] = h.Int32("commitOrRollback")
+	x.ProducerGroup, errs[2] = h.Bytes("producerGroup")
+	x.TranStateTableOffset, errs[3] = h.Int64("tranStateTableOffset")
+	x.FromTransactionCheck = h.Bool("fromTransactionCheck")
+	x.MsgID, _ = h.Get("msgId")
+	x.TransactionID, _ = h.Get("transactionId")
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Encode adds the fields to h. The texts are copied.
+func (x *EndTransactionHeader) Encode(h *Header) {
+	h.SetInt("commitLogOffset", x.CommitLogOffset)
+	h.SetInt("commitOrRollback", int64(x.CommitOrRollback))
+	h.SetBool("fromTransactionCheck", x.FromTransactionCheck)
+	if len(x.MsgID) > 0 {
+		h.SetBytes("msgId", x.MsgID)
+	}
+	h.SetBytes("producerGroup", x.ProducerGroup)
+	h.SetInt("tranStateTableOffset", x.TranStateTableOffset)
+	if len(x.TransactionID) > 0 {
+		h.SetBytes("transactionId", x.TransactionID)
+	}
 }
 
 // CheckTransactionHeader is CHECK_TRANSACTION_STATE, from broker to client.

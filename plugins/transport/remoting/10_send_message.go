@@ -20,21 +20,12 @@ import (
 type batch struct {
 	transport.SendBatch
 	c        *conn
-	bytes    int    // of the frames
-	arena    []byte // copies of the fields: the header they were decoded into is used for the next request
-	headers  []*signedSend
-	signedN  int         // headers in use
-	signed   signed      // of the send that is being read
+	bytes    int // of the frames
+	kept     kept
 	answered atomic.Bool // by the broker, or by us when it panicked
 	fields   wire.SendHeader
 	reply    wire.SendReply
 	answer   wire.Header
-}
-
-// signedSend keeps the header of a signed send until the broker has looked at it.
-type signedSend struct {
-	h wire.Header
-	signed
 }
 
 func newBatch() *batch {
@@ -71,7 +62,7 @@ func (c *conn) collect(h *wire.Header, body []byte, size int) {
 		c.refuseSend(h, err)
 		return
 	}
-	b.readCredentials(h, s)
+	s.Credentials = b.kept.credentials(c, h, body)
 	b.bytes += size
 }
 
@@ -81,50 +72,18 @@ func (b *batch) read(h *wire.Header, s *transport.Send) error {
 	if err := f.Decode(h); err != nil {
 		return err
 	}
-	s.ProducerGroup, s.Topic, s.DefaultTopic = b.keep(f.ProducerGroup), b.keep(f.Topic), b.keep(f.DefaultTopic)
+	k := &b.kept
+	s.ProducerGroup, s.Topic, s.DefaultTopic = k.keep(f.ProducerGroup), k.keep(f.Topic), k.keep(f.DefaultTopic)
 	s.DefaultTopicQueueNums, s.QueueID = f.DefaultTopicQueueNums, message.QueueID(f.QueueID)
 	s.SysFlag, s.BornTimestamp, s.Flag = f.SysFlag, f.BornTimestamp, f.Flag
-	s.Properties, s.ReconsumeTimes = b.keep(f.Properties), f.ReconsumeTimes
+	s.Properties, s.ReconsumeTimes = k.keep(f.Properties), f.ReconsumeTimes
 	s.UnitMode, s.Batch = f.UnitMode, f.Batch
 	s.MaxReconsumeTimes, s.HasMaxReconsumeTimes = f.MaxReconsumeTimes, f.HasMaxReconsumeTimes
 	return nil
 }
 
-// keep copies v into the batch. Growing the arena leaves earlier copies where they are.
-func (b *batch) keep(v []byte) []byte {
-	at := len(b.arena)
-	b.arena = append(b.arena, v...)
-	return b.arena[at:len(b.arena):len(b.arena)]
-}
-
-// readCredentials fills in what the send shows. A signed one keeps its header until the broker has seen it.
-func (b *batch) readCredentials(h *wire.Header, s *transport.Send) {
-	cr := b.c.credentials(h, s.Body, &b.signed)
-	if cr.AccessKey != nil {
-		cr.AccessKey = b.keep(cr.AccessKey)
-	}
-	if cr.Token != nil {
-		cr.Token = b.keep(cr.Token)
-	}
-	if cr.Signed != nil {
-		cr.Signature = b.keep(cr.Signature)
-		if b.signedN == len(b.headers) {
-			b.headers = append(b.headers, &signedSend{})
-		}
-		kept := b.headers[b.signedN]
-		b.signedN++
-		kept.h.Reset()
-		for _, e := range h.Ext {
-			kept.h.Ext = append(kept.h.Ext, wire.Field{Key: b.keep(e.Key), Value: b.keep(e.Value)})
-		}
-		kept.signed = signed{h: &kept.h, body: s.Body}
-		cr.Signed = &kept.signed
-	}
-	s.Credentials = cr
-}
-
-// submit hands the collected sends to the broker.
-func (c *conn) submit() {
+// submitSends hands the collected sends to the broker.
+func (c *conn) submitSends() {
 	b := c.batch
 	if b == nil || len(b.Sends) == 0 {
 		return
@@ -191,16 +150,9 @@ func (b *batch) fail(remark string) {
 // rest empties the batch, so that it holds on to nobody's bytes, and puts it back.
 func (b *batch) rest(e *endpoint) {
 	clear(b.Sends)
-	for _, h := range b.headers[:b.signedN] {
-		h.signed = signed{}
-		h.h.Reset()
-	}
-	b.signed = signed{}
-	b.c, b.Session, b.Sends, b.signedN, b.bytes = nil, nil, b.Sends[:0], 0, 0
-	b.arena, b.Positions = b.arena[:0], b.Positions[:0]
-	if cap(b.arena) > spoolKeep {
-		b.arena = nil
-	}
+	b.c, b.Session, b.Sends, b.bytes = nil, nil, b.Sends[:0], 0
+	b.Positions = b.Positions[:0]
+	b.kept.drop()
 	b.answered.Store(false)
 	e.pools.batches.Put(b)
 }

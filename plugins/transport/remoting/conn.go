@@ -40,6 +40,7 @@ type conn struct {
 	names   interner
 	req     request // the one that is being served
 	batch   *batch  // sends that are being collected
+	ends    *ends   // decisions about transactions that are being collected
 	called  bool    // a role has seen this session
 
 	slow   chan struct{} // a place for each slow request under way

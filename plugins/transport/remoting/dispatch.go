@@ -65,6 +65,11 @@ func (c *conn) serveFrame(frame []byte, more bool) error {
 			c.collect(&r.h, body, len(frame))
 			return nil
 		}
+	case wire.CodeEndTransaction:
+		if c.e.h.Trans != nil {
+			c.collectEnd(&r.h, body, len(frame))
+			return nil
+		}
 	case wire.CodePullMessage, wire.CodeLitePullMessage:
 		if c.e.h.Puller != nil {
 			c.submit()
@@ -91,6 +96,12 @@ func (c *conn) serveFrame(frame []byte, more bool) error {
 		c.serveApart(frame, rt.serve)
 	}
 	return nil
+}
+
+// submit hands what was collected to the broker.
+func (c *conn) submit() {
+	c.submitEnds()
+	c.submitSends()
 }
 
 // letOut writes what is already answered and would have to wait for what comes now.

@@ -67,6 +67,7 @@ type endpoint struct {
 type pools struct {
 	chunks   *sync.Pool // *[]byte of inputStep
 	batches  sync.Pool  // *batch
+	ends     sync.Pool  // *ends
 	pulls    sync.Pool  // *pull
 	requests sync.Pool  // *request
 }
@@ -89,6 +90,7 @@ func newEndpoint(set plugin.Settings, cfg *Config, h transport.Handlers, key str
 	}
 	e.pools.chunks = newChunkPool()
 	e.pools.batches.New = func() any { return newBatch() }
+	e.pools.ends.New = func() any { return newEnds() }
 	e.pools.pulls.New = func() any { return &pull{} }
 	e.pools.requests.New = func() any { return &request{} }
 	e.now.Store(clock.Millis(set.Clock.Now()))

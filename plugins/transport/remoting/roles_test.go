@@ -81,10 +81,13 @@ func (a *allRoles) Conflicts(_ context.Context, _ *transport.Caller, group strin
 	return nil, nil
 }
 
-func (a *allRoles) EndTransaction(_ context.Context, e *transport.EndTransaction) {
-	a.note("Trans.EndTransaction", map[string]any{"group": e.ProducerGroup, "offset": e.Offset, "at": e.Position, "decision": e.Decision,
-		"check": e.FromCheck, "id": e.MessageID})
-	e.Reply.EndDone(e)
+func (a *allRoles) EndTransactions(_ context.Context, b *transport.EndBatch) {
+	for i := range b.Ends {
+		e := &b.Ends[i]
+		a.note("Trans.EndTransactions", map[string]any{"group": text(e.ProducerGroup), "offset": e.Offset, "at": e.Position, "decision": e.Decision,
+			"check": e.FromCheck, "oneWay": e.OneWay})
+	}
+	b.Reply.EndsDone(b)
 }
 
 func (a *allRoles) ResumeCheck(_ context.Context, _ *transport.Caller, p message.Position) error {

@@ -5,7 +5,7 @@ import (
 	"github.com/weirmq/weir/sdk/wire"
 )
 
-// addClientRoutes adds what producers and consumers send, but for sends and pulls, which have a path of their own.
+// addClientRoutes adds what producers and consumers send, but for sends, ends of transactions and pulls, which have a path of their own.
 func addClientRoutes(h *transport.Handlers, add addRoute) {
 	add(h.Offsets != nil, inline, wire.CodeQueryConsumerOffset, serveQueryConsumerOffset)
 	add(h.Offsets != nil, inline, wire.CodeUpdateConsumerOffset, serveUpdateConsumerOffset)
@@ -23,7 +23,6 @@ func addClientRoutes(h *transport.Handlers, add addRoute) {
 	add(h.Replier != nil, apart, wire.CodeSendReplyMessage, serveSendReply)
 	add(h.Replier != nil, apart, wire.CodeSendReplyMessageV2, serveSendReply)
 	add(h.Recaller != nil, apart, wire.CodeRecallMessage, serveRecall)
-	add(h.Trans != nil, inline, wire.CodeEndTransaction, serveEndTransaction)
 	add(h.Locker != nil, inline, wire.CodeLockBatchMQ, serveLock)
 	add(h.Locker != nil, inline, wire.CodeUnlockBatchMQ, serveUnlock)
 }
