@@ -111,15 +111,73 @@ func (b *bench) warm(ctx context.Context, p *plan, br *broker, list []scenario) 
 		}
 	}
 	for _, s := range list {
-		if !s.consumes() || br.kind == "weir" {
-			continue
-		}
-		for began := time.Now(); time.Since(began) < d/3; {
-			if _, err := b.load(ctx, br, s.Args...); err != nil {
+		switch {
+		case br.kind == "weir":
+		case s.Own:
+			if err := b.warmOwn(ctx, br, &s, d/3); err != nil {
 				return err
+			}
+		case s.consumes():
+			for began := time.Now(); time.Since(began) < d/3; {
+				if _, err := b.load(ctx, br, s.Args...); err != nil {
+					return err
+				}
 			}
 		}
 	}
+	return nil
+}
+
+// warmOwn is the warm-up for what only one scenario asks for.
+func (b *bench) warmOwn(ctx context.Context, br *broker, s *scenario, d time.Duration) error {
+	for _, args := range [][]string{s.Before, s.sending(d)} {
+		if args == nil {
+			continue
+		}
+		if _, err := b.load(ctx, br, args...); err != nil {
+			return err
+		}
+	}
+	if s.Later {
+		return b.rest(ctx, br)
+	}
+	return nil
+}
+
+// sending are the arguments of a scenario that doesn't consume, for a time.
+func (s *scenario) sending(d time.Duration) []string {
+	return append(slices.Clone(s.Args), "--warmup", "500ms", "--duration", d.String())
+}
+
+// How long a broker may go on working after its answers, and below which share of a processor it counts as resting.
+const (
+	restTime  = 2 * time.Minute
+	restShare = 0.1
+)
+
+// rest waits until the broker has nothing to do any more, which Java's broker may not have for a minute.
+func (b *bench) rest(ctx context.Context, br *broker) error {
+	const step = 1500 * time.Millisecond // longer than the delay
+	for began := time.Now(); time.Since(began) < restTime; {
+		before, err := readTimes(br)
+		if err != nil {
+			return err
+		}
+		select {
+		case <-time.After(step):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		after, err := readTimes(br)
+		if err != nil {
+			return err
+		}
+		if after.broker-before.broker < restShare*step.Seconds() {
+			b.log("%s rested after %v", br.kind, time.Since(began).Round(time.Second))
+			return nil
+		}
+	}
+	b.log("%s is busy still after %v", br.kind, restTime)
 	return nil
 }
 
@@ -176,17 +234,24 @@ func (b *bench) scenario(ctx context.Context, p *plan, brokers []*broker, s scen
 
 // measure takes one sample. What earlier ones wrote is on the disk before it begins.
 func (b *bench) measure(ctx context.Context, p *plan, br *broker, s *scenario) (sample, error) {
-	args := s.Args
 	if !s.consumes() {
 		if err := b.renew(ctx, br); err != nil {
 			return sample{}, err
 		}
-		args = append(slices.Clone(args), "--warmup", "500ms", "--duration", p.round.String())
+	}
+	if s.Before != nil {
+		if _, err := b.load(ctx, br, s.Before...); err != nil {
+			return sample{}, err
+		}
 	}
 	syscall.Sync()
 	before, err := readTimes(br)
 	if err != nil {
 		return sample{}, err
+	}
+	args := s.Args
+	if !s.consumes() {
+		args = s.sending(p.round)
 	}
 	r, err := b.load(ctx, br, args...)
 	if err != nil {
@@ -201,6 +266,11 @@ func (b *bench) measure(ctx context.Context, p *plan, br *broker, s *scenario) (
 	}
 	one := sample{Rate: r.Rate, P50: r.Latency.P50, P99: r.Latency.P99, CPU: r.Broker.PerMessage, Generator: r.Client.PerMessage,
 		Resident: r.Broker.Resident, Anonymous: anonymous(br.process.Pid()), Others: after.others(before, r.generator)}
+	if s.Later {
+		if err := b.rest(ctx, br); err != nil {
+			return sample{}, err
+		}
+	}
 	if s.Entries {
 		one.Rate, one.CPU, one.Generator = r.EntriesRate, r.Broker.PerEntry, r.Client.PerEntry
 	}

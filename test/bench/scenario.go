@@ -3,6 +3,7 @@
 package main
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,6 +17,12 @@ type scenario struct {
 	Args []string
 	// Entries says that scanned entries are counted in place of messages: nearly all are filtered out.
 	Entries bool
+	// Before are the arguments of a load without which there is nothing to measure. It isn't counted.
+	Before []string
+	// Own says that the scenario asks for what no other one warms up in Java's broker.
+	Own bool
+	// Later says that the broker has work for a while after its answers. The next measurement waits for its end.
+	Later bool
 	// Raw says that the rate of fdatasync is measured with it.
 	Raw bool
 	// Aim is how often Java's rate is hoped for, 0 for nothing in particular.
@@ -26,8 +33,9 @@ func (s *scenario) consumes() bool { return s.Args[0] == "consume" }
 
 // The names of topics.
 const (
-	sendTopic = "bench"
-	readTopic = "bench_read"
+	sendTopic  = "bench"
+	readTopic  = "bench_read"
+	retryTopic = "bench_retry"
 )
 
 // What fill sends: small messages, one in a thousand with the tag that the scan looks for.
@@ -61,11 +69,16 @@ func scenarios() []scenario {
 		send("tx-32", "transactions of 2 KiB, 32 in flight", "--transactions --size 2KiB --in-flight 32", 5),
 		send("flush-tx-32", "sync flush, transactions of 2 KiB", "--transactions --size 2KiB --in-flight 32", 5),
 		send("delay-64", "send 1 KiB delayed by 1 s", "--delay-level 1 --in-flight 64", 3),
+		{Name: "retry-64", What: "give back 1 KiB for 1 s, 64 in flight", Aim: 3, Later: true,
+			Args:   strings.Fields("send-back --topic " + retryTopic + " --delay-level 1 --in-flight 64"),
+			Before: strings.Fields("produce --topic " + retryTopic + " --count 1000")},
 	}
 	for i := range list {
 		s := &list[i]
 		s.Sync = strings.HasPrefix(s.Name, "flush")
 		s.Raw = s.Name == "flush-1"
+		s.Later = s.Later || s.Name == "delay-64"
+		s.Own = s.Later || slices.Contains(s.Args, "--transactions")
 		s.Entries = s.Name == "tag-scan"
 	}
 	return list
