@@ -81,8 +81,7 @@ func (w *endWork) add(ctx context.Context, i int) error {
 		x.Done(true)
 		return nil
 	}
-	w.take(i, x)
-	return nil
+	return w.take(i, x)
 }
 
 // topicName returns a topic's name, without making it when the topic is there.
@@ -102,7 +101,7 @@ func (w *endWork) ending() *transaction.Ending {
 }
 
 // take adds an ending's messages to the store batch, as a unit. A committed message that is to be delayed goes where such messages wait.
-func (w *endWork) take(i int, x *transaction.Ending) {
+func (w *endWork) take(i int, x *transaction.Ending) error {
 	first := len(w.batch.Messages)
 	for k := range x.Messages {
 		w.batch.Messages = append(w.batch.Messages, storeMessage(&x.Messages[k]))
@@ -110,12 +109,32 @@ func (w *endWork) take(i int, x *transaction.Ending) {
 	m := &w.batch.Messages[first]
 	m.Unit = int32(len(x.Messages))
 	if w.commits(i) {
-		p := scanProperties(m.Properties)
-		if level, _ := p.delayLevel(); level > 0 {
-			m.Properties = w.handler.delay(m, make(message.Properties, 0, len(m.Properties)+delayRoom), m.Properties, level)
+		if err := w.handler.putOff(m); err != nil {
+			x.Done(false)
+			w.batch.Messages = w.batch.Messages[:first]
+			return err
 		}
 	}
 	w.runs = append(w.runs, endRun{end: i, first: first})
+	return nil
+}
+
+// putOff sends a committed message to where it waits, if it asks for that.
+func (h *handler) putOff(m *store.Message) error {
+	p := scanProperties(m.Properties)
+	if level, _ := p.delayLevel(); level > 0 {
+		m.Properties = h.delay(m, make(message.Properties, 0, len(m.Properties)+delayRoom), m.Properties, level)
+		return nil
+	}
+	if !p.timed {
+		return nil
+	}
+	due, timed, err := h.timerDue(m.Properties)
+	if err != nil || !timed {
+		return err
+	}
+	m.Properties, err = h.timer(m, make(message.Properties, 0, len(m.Properties)+timerRoom), m.Properties, due)
+	return err
 }
 
 func (w *endWork) commits(i int) bool {

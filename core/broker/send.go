@@ -159,7 +159,7 @@ func (w *sendWork) addSingle(i int, s *transport.Send, m store.Message) error {
 		}
 	}
 	switch {
-	case p.half(s):
+	case p.half(s): // its time counts from the commit on
 		half, err := w.half(&m, s.Properties)
 		if err != nil {
 			return err
