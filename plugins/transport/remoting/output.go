@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weirmq/weir/sdk/wire/sealed"
 )
 
 // output is what waits to be written to one peer. Answers are appended to the back spool by whichever goroutine has
@@ -45,11 +47,17 @@ type output struct {
 
 // init prepares the output of a connection.
 func (o *output) init(nc net.Conn, timeout time.Duration, limit int, broken func(error)) {
-	o.sock = newSocket(nc)
+	o.sock = newSocket(nc, nil)
 	o.timeout, o.limit, o.broken = timeout, limit, broken
 	o.wake = make(chan struct{}, 1)
 	o.room = sync.NewCond(&o.mu)
 	o.front, o.back = &spool{}, &spool{}
+}
+
+// seal makes the output go out with TLS. It is called before there is any.
+func (o *output) seal(t *sealed.Conn) {
+	o.sock = newSocket(o.sock.nc, t)
+	o.front.lends, o.back.lends = true, true
 }
 
 // begin locks the output and returns the spool to append to, or nil when the connection is closed. end must follow.
@@ -118,13 +126,12 @@ func (o *output) flush() {
 			o.handOver()
 			return
 		}
-		n, err := o.sock.tryWrite(o.rest)
+		n, err := o.sock.tryWrite(&o.rest)
 		if err != nil {
 			o.fail(err)
 			return
 		}
-		o.rest = advance(o.rest, n)
-		if len(o.rest) > 0 {
+		if len(o.rest) > 0 || o.sock.holds() {
 			o.wrote(n)
 			o.handOver()
 			return
@@ -234,7 +241,7 @@ func (o *output) run(done <-chan struct{}) {
 // writeAll writes rest and then all that is queued meanwhile, waiting for the peer. It owns writing.
 func (o *output) writeAll() {
 	for {
-		for len(o.rest) > 0 {
+		for len(o.rest) > 0 || o.sock.holds() {
 			n, err := o.writePiece()
 			o.wrote(n)
 			if err != nil {
@@ -256,21 +263,20 @@ func (o *output) writeAll() {
 const pieceBytes = 1 << 20
 
 func (o *output) writePiece() (int, error) {
-	k, size := 0, 0
-	for k < len(o.rest) && size < pieceBytes {
-		size += len(o.rest[k])
-		k++
-	}
 	if err := o.sock.nc.SetWriteDeadline(time.Now().Add(o.timeout)); err != nil {
 		return 0, err
 	}
-	if o.sock.raw == nil {
-		n, err := o.sock.write(o.rest[:k])
-		o.rest = advance(o.rest, n)
+	if o.sock.tls != nil {
+		n, err := o.sock.write(&o.rest)
 		if err != nil {
 			return n, err
 		}
 		return n, o.sock.nc.SetWriteDeadline(time.Time{})
+	}
+	k, size := 0, 0
+	for k < len(o.rest) && size < pieceBytes {
+		size += len(o.rest[k])
+		k++
 	}
 	o.piece, o.rest = o.rest[:k], o.rest[k:]
 	n, err := o.piece.WriteTo(o.sock.nc)

@@ -2,7 +2,10 @@ package remoting
 
 import (
 	"net"
+	"sync"
 	"syscall"
+
+	"github.com/weirmq/weir/sdk/wire/sealed"
 )
 
 // socket is a connection's writing side: whole runs of byte slices, either without ever waiting or, in the writer
@@ -12,16 +15,20 @@ type socket struct {
 	raw syscall.RawConn // nil when nc can't be written without waiting
 	try func(fd uintptr) bool
 
+	// With TLS, slices are sealed first, and what is sealed is written. They are let go before it has left.
+	tls  *sealed.Conn // over nc; nil for a plain connection
+	owed int          // bytes of slices in what is sealed
+
 	// Arguments and result of try, which is made once so that a write allocates nothing.
 	vecs net.Buffers
-	one  []byte // of a connection that writes slices one by one: they are put together first
 	n    int
 	err  error
 	iov  iovecs
+	one  net.Buffers // what is sealed
 }
 
-func newSocket(nc net.Conn) *socket {
-	s := &socket{nc: nc}
+func newSocket(nc net.Conn, tls *sealed.Conn) *socket {
+	s := &socket{nc: nc, tls: tls}
 	if sc, ok := nc.(*net.TCPConn); ok && canTryWrite {
 		if raw, err := sc.SyscallConn(); err == nil {
 			s.raw = raw
@@ -34,12 +41,32 @@ func newSocket(nc net.Conn) *socket {
 	return s
 }
 
-// tryWrite writes what the kernel takes at once. It returns how many bytes that were, and an error when the connection
-// is broken.
-func (s *socket) tryWrite(vecs net.Buffers) (int, error) {
+// holds reports whether something is sealed and not written.
+func (s *socket) holds() bool { return s.owed > 0 }
+
+// tryWrite writes of rest what the kernel takes at once, and drops it from rest. It returns how many bytes have left, and an error when the connection
+// is broken. With TLS no more than a chunk is sealed here: for more, the writer goroutine is the better place.
+func (s *socket) tryWrite(rest *net.Buffers) (int, error) {
 	if s.raw == nil {
 		return 0, nil
 	}
+	if s.tls == nil {
+		n, err := s.tryOnce(*rest)
+		*rest = advance(*rest, n)
+		return n, err
+	}
+	if !s.holds() {
+		if err := s.seal(rest); err != nil {
+			return 0, err
+		}
+	}
+	s.one = append(s.one[:0], s.tls.Sealed())
+	n, err := s.tryOnce(s.one)
+	s.one[0] = nil
+	return s.left(n), err
+}
+
+func (s *socket) tryOnce(vecs net.Buffers) (int, error) {
 	s.vecs, s.n, s.err = vecs, 0, nil
 	err := s.raw.Write(s.try)
 	s.vecs = nil
@@ -49,16 +76,63 @@ func (s *socket) tryWrite(vecs net.Buffers) (int, error) {
 	return s.n, err
 }
 
-// oneMax is how many bytes are put together for one write of TLS: four records.
-const oneMax = 64 << 10
-
-// write writes the first oneMax bytes of vecs as one, waiting for the peer, and returns how many that were.
-func (s *socket) write(vecs net.Buffers) (int, error) {
-	s.one = s.one[:0]
-	for _, v := range vecs {
-		s.one = append(s.one, v[:min(len(v), oneMax-len(s.one))]...)
+// write writes the first chunk of rest, waiting for the peer, and drops it from rest. It returns how many bytes have left. It is for TLS.
+func (s *socket) write(rest *net.Buffers) (int, error) {
+	if !s.holds() {
+		if err := s.seal(rest); err != nil {
+			return 0, err
+		}
 	}
-	return s.nc.Write(s.one)
+	n, err := s.nc.Write(s.tls.Sealed())
+	return s.left(n), err
+}
+
+// left drops n bytes of what is sealed. Those that were sealed count when all of them have left.
+func (s *socket) left(n int) int {
+	s.tls.Sent(n)
+	if len(s.tls.Sealed()) > 0 {
+		return 0
+	}
+	n, s.owed = s.owed, 0
+	return n
+}
+
+// records are put together in these where slices are short.
+var records = sync.Pool{New: func() any { b := make([]byte, 0, sealed.RecordSize); return &b }}
+
+// seal seals a chunk of rest in as few records as possible, and drops it from rest.
+func (s *socket) seal(rest *net.Buffers) error {
+	for len(*rest) > 0 && s.owed < sealed.Chunk {
+		n, err := s.sealSome(*rest)
+		if err != nil {
+			return err
+		}
+		s.owed += n
+		*rest = advance(*rest, n)
+	}
+	return nil
+}
+
+// sealSome seals whole records of a long slice where it lies, or one record put together from short ones. It returns how many bytes that were.
+func (s *socket) sealSome(vecs net.Buffers) (int, error) {
+	if n := len(vecs[0]); len(vecs) == 1 || n >= sealed.RecordSize {
+		n = min(n, sealed.Chunk-s.owed)
+		if len(vecs) > 1 && n > sealed.RecordSize {
+			n -= n % sealed.RecordSize
+		}
+		return n, s.tls.Seal(vecs[0][:n])
+	}
+	buf := records.Get().(*[]byte)
+	one := (*buf)[:0]
+	for _, v := range vecs {
+		one = append(one, v[:min(len(v), sealed.RecordSize-len(one))]...)
+		if len(one) == sealed.RecordSize {
+			break
+		}
+	}
+	err := s.tls.Seal(one)
+	records.Put(buf)
+	return len(one), err
 }
 
 // advance drops the first n bytes of vecs.

@@ -26,6 +26,9 @@ type spool struct {
 	lents []lent
 	held  []releaser
 	lentN int // bytes in lents
+	// lends has short chunks lent as well. With TLS every chunk is copied once more anyway, when it is sealed; and as that takes time, so much comes together here that the spool
+	// would grow beyond what it keeps, again and again.
+	lends bool
 }
 
 type lent struct {
@@ -46,7 +49,7 @@ func (s *spool) lend(chunk []byte) {
 // returns true, and they must stay until the spool lets go of them.
 func (s *spool) take(r *transport.Records) (lent bool) {
 	for _, chunk := range r.Chunks {
-		if len(chunk) < lendMin {
+		if len(chunk) < lendMin && !s.lends {
 			s.b = append(s.b, chunk...)
 			continue
 		}

@@ -2,11 +2,12 @@ package remoting
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+
+	"github.com/weirmq/weir/sdk/wire/sealed"
 )
 
 // errPlain and errTLS say that a connection is of a kind that isn't taken.
@@ -16,7 +17,7 @@ var (
 )
 
 // accept makes a TLS connection of one from which first was read.
-func (s *tlsServer) accept(ctx context.Context, nc net.Conn, first []byte) (net.Conn, error) {
+func (s *tlsServer) accept(ctx context.Context, nc net.Conn, first []byte) (*sealed.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
 	h := &handshake{Conn: nc, first: append([]byte(nil), first...), turns: s.turns, timeout: ctx.Done()}
@@ -28,8 +29,8 @@ func (s *tlsServer) accept(ctx context.Context, nc net.Conn, first []byte) (net.
 	if err != nil {
 		return nil, err
 	}
-	t := tls.Server(h, cfg)
-	if err := t.HandshakeContext(ctx); err != nil {
+	t, err := sealed.Server(ctx, h, cfg)
+	if err != nil {
 		return nil, fmt.Errorf("TLS handshake: %w", err)
 	}
 	return t, nil
@@ -110,6 +111,6 @@ func (c *conn) sniff() error {
 	}
 	c.in.r, c.in.w = 0, 0
 	c.rw = t
-	c.out.sock = newSocket(t)
+	c.out.seal(t)
 	return nil
 }
