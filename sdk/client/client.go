@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -27,6 +28,9 @@ type Options struct {
 	Instance string
 	// Window is the number of requests in flight on one connection. Default DefaultWindow.
 	Window int
+	// TLS makes all connections TLS connections, to name servers and brokers alike. Without a ServerName each certificate is checked for the host of the address, which for a
+	// broker is the one that name servers give: as a rule an IP address. nil for plain connections.
+	TLS *tls.Config
 }
 
 // Client knows a cluster. It is safe for concurrent use.
@@ -112,7 +116,7 @@ func (c *Client) Conn(ctx context.Context, addr string) (*Conn, error) {
 		d = &dialing{done: make(chan struct{})}
 		c.conns[addr] = d
 		c.mu.Unlock()
-		d.conn, d.err = Dial(ctx, addr, ConnOptions{Window: c.opts.Window, DialTimeout: c.opts.Timeout, Server: c})
+		d.conn, d.err = c.Dial(ctx, addr, ConnOptions{Window: c.opts.Window, Server: c})
 		close(d.done)
 		return d.conn, d.err
 	}
@@ -123,6 +127,17 @@ func (c *Client) Conn(ctx context.Context, addr string) (*Conn, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// Dial makes a connection of the caller's own, which the client doesn't keep. What o leaves out is as for the client's.
+func (c *Client) Dial(ctx context.Context, addr string, o ConnOptions) (*Conn, error) {
+	if o.DialTimeout == 0 {
+		o.DialTimeout = c.opts.Timeout
+	}
+	if o.TLS == nil {
+		o.TLS = c.opts.TLS
+	}
+	return Dial(ctx, addr, o)
 }
 
 // ended says that the attempt failed or that its connection is gone.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -64,6 +65,8 @@ type ConnOptions struct {
 	Window      int           // requests in flight; DefaultWindow when 0
 	DialTimeout time.Duration // 3 s when 0
 	Server      Server        // may be nil: requests are answered with "not supported"
+	// TLS makes it a TLS connection. Without a ServerName the peer's certificate is checked for the host of its address. nil for a plain one.
+	TLS *tls.Config
 }
 
 // slot is one request in flight. Its index and generation are in the opaque.
@@ -112,6 +115,11 @@ func Dial(ctx context.Context, addr string, o ConnOptions) (*Conn, error) {
 	nc, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", addr, err)
+	}
+	if o.TLS != nil {
+		if nc, err = secure(ctx, nc, addr, o.TLS, d.Timeout); err != nil {
+			return nil, err
+		}
 	}
 	return newConn(nc, addr, o), nil
 }
@@ -337,7 +345,7 @@ func (c *Conn) writeOut() {
 		}
 		if err != nil {
 			c.mu.Unlock()
-			c.fail(fmt.Errorf("write to %s: %w", c.addr, err))
+			c.fail(c.lost("write to", err))
 			c.mu.Lock()
 		}
 	}
@@ -398,7 +406,7 @@ func (c *Conn) readLoop() {
 			begin, need, err = c.handOut(buf[begin:end], begin, r, err)
 		}
 		if err != nil {
-			c.fail(fmt.Errorf("read from %s: %w", c.addr, err))
+			c.fail(c.lost("read from", err))
 			return
 		}
 		buf, begin, end = makeRoom(buf, begin, end, need)

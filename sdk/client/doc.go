@@ -15,5 +15,7 @@
 // Frames that are submitted while a write is under way go out together with the next write. Every buffer is bounded by
 // the window of the connection times the size of a frame. Bytes handed to a Handler are borrowed until it returns.
 //
+// With TLS in the options all connections are encrypted, and the peers' certificates checked. A TLSError says that this failed.
+//
 // It speaks to weir and to RocketMQ 4.9.7 and 5.x alike.
 package client
