@@ -544,7 +544,7 @@ func (b *Broker) registrars() ([]transport.Registrar, error) {
 		}
 		var out []transport.Registrar
 		for _, addr := range addrs {
-			r, err := rf.NewRegistrar(b.pluginSettings(plugin.KindTransport, plugin.ID{Type: f.Type()}), addr)
+			r, err := rf.NewRegistrar(b.pluginSettings(plugin.KindTransport, plugin.ID{Type: f.Type()}), addr, beside(b.opts.Config, f.Type()))
 			if err != nil {
 				return nil, fmt.Errorf("cluster.nameservers: %s: %w", addr, err)
 			}

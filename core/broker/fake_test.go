@@ -204,7 +204,7 @@ func (f fakeFactory) NewNameServer(_ plugin.Settings, _ string, _ any, h transpo
 	return f.w.names, nil
 }
 
-func (f fakeFactory) NewRegistrar(_ plugin.Settings, addr string) (transport.Registrar, error) {
+func (f fakeFactory) NewRegistrar(_ plugin.Settings, addr string, _ any) (transport.Registrar, error) {
 	ns, ok := f.w.nameServers[addr]
 	if !ok {
 		return nil, errors.New("the test has no name server at " + addr)

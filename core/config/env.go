@@ -10,7 +10,7 @@ import (
 const envPrefix = "WEIR_"
 
 // toolVariables are read by commands, tests and scripts, and are no settings. docs/configuration.md lists them.
-var toolVariables = regexp.MustCompile(`^WEIR_(CONFIG|JAVA_DIR|REQUIRE_ALL|BIN|SUT|KILLS|NAMESERVER_ADDRS|BENCH(_.*)?|TEST(_.*)?)$`)
+var toolVariables = regexp.MustCompile(`^WEIR_(CONFIG|JAVA_DIR|REQUIRE_ALL|BIN|SUT|KILLS|NAMESERVER_ADDRS|TLS(_(CA|CERT|KEY|SERVER_NAME|INSECURE))?|BENCH(_.*)?|TEST(_.*)?)$`)
 
 // orchestrator matches what Kubernetes and Docker put into the environment beside a service named weir.
 var orchestrator = regexp.MustCompile(`^WEIR_(SERVICE_(HOST|PORT)(_.*)?|PORT(_.*)?|NAME|ENV_.*)$`)

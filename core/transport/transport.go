@@ -57,8 +57,8 @@ type NameServerFactory interface {
 
 // RegistrarFactory is an optional ability of a Factory: to speak to name servers that are not part of this process.
 type RegistrarFactory interface {
-	// NewRegistrar returns a client for the name server at addr (host:port). It connects when first used.
-	NewRegistrar(set plugin.Settings, addr string) (Registrar, error)
+	// NewRegistrar returns a client for the name server at addr (host:port). It connects when first used. beside is as for NewNameServer: it says how connections are encrypted.
+	NewRegistrar(set plugin.Settings, addr string, beside any) (Registrar, error)
 }
 
 // Advertiser is an optional ability of a Factory's configuration: to say on which port clients will find the transport,

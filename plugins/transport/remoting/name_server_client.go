@@ -24,6 +24,7 @@ var errRegistrarClosed = errors.New("the client is closed")
 // caller asks one server, one request at a time. It connects when it must, and again after a failure.
 type caller struct {
 	addr string
+	tls  *TLSClientConfig // nil for plain connections
 
 	mu     sync.Mutex // guards all below; held during a call
 	nc     net.Conn
@@ -83,6 +84,8 @@ func (c *caller) exchange(ctx context.Context, code int32, fill func(*wire.Heade
 			return answer, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
+		case !rested && c.tls == nil && hungUp(err):
+			return nil, fmt.Errorf("%w; if it takes only connections with TLS, set transports.remoting.tls.client.enabled", err)
 		case !rested:
 			return nil, err
 		}
@@ -98,6 +101,11 @@ func (c *caller) connect(ctx context.Context) error {
 	nc, err := (&net.Dialer{}).DialContext(ctx, "tcp", c.addr)
 	if err != nil {
 		return err
+	}
+	if c.tls != nil {
+		if nc, err = c.tls.secure(ctx, nc, c.addr); err != nil {
+			return err
+		}
 	}
 	c.closing.Lock()
 	defer c.closing.Unlock()

@@ -20,8 +20,8 @@ var (
 	_ transport.RegistrarFactory = Factory{}
 )
 
-// NewRegistrar returns a client of the name server at addr (host:port). It connects when first used.
-func (Factory) NewRegistrar(_ plugin.Settings, addr string) (transport.Registrar, error) {
+// NewRegistrar returns a client of the name server at addr (host:port). It connects when first used, with TLS if the configuration of the endpoint beside it says so.
+func (Factory) NewRegistrar(_ plugin.Settings, addr string, beside any) (transport.Registrar, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil || host == "" {
 		return nil, fmt.Errorf("name server %q: want host:port", addr)
@@ -29,7 +29,14 @@ func (Factory) NewRegistrar(_ plugin.Settings, addr string) (transport.Registrar
 	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
 		return nil, fmt.Errorf("name server %q: want a port from 1 to 65535", addr)
 	}
-	return &registrar{caller{addr: addr}}, nil
+	r := &registrar{caller{addr: addr}}
+	if b, ok := beside.(*Config); ok && b.TLS.Client.Enabled {
+		r.tls = &b.TLS.Client
+		if _, err := r.tls.load(addr); err != nil { // better now than every few seconds in the log
+			return nil, err
+		}
+	}
+	return r, nil
 }
 
 // Addr is the name server's address.

@@ -32,7 +32,7 @@ var someBroker = transport.BrokerIdentity{Cluster: "C", Broker: "b", ID: 0, Addr
 func TestRegistrar(t *testing.T) {
 	ns, roles := nameServer(t, "127.0.0.1:0")
 	addr := ns.Addr().String()
-	r, err := Factory{}.NewRegistrar(settings(t, clock.Real(), nil), addr)
+	r, err := Factory{}.NewRegistrar(settings(t, clock.Real(), nil), addr, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestRegistrar(t *testing.T) {
 
 func TestRegistrarIsRefused(t *testing.T) {
 	e := start(t, transport.Handlers{}, nil)
-	r, err := Factory{}.NewRegistrar(settings(t, clock.Real(), nil), e.Addr().String())
+	r, err := Factory{}.NewRegistrar(settings(t, clock.Real(), nil), e.Addr().String(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestRegistrarDoesNotWaitForEver(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	r, err := Factory{}.NewRegistrar(settings(t, clock.Real(), nil), l.Addr().String())
+	r, err := Factory{}.NewRegistrar(settings(t, clock.Real(), nil), l.Addr().String(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestRegistrarDoesNotWaitForEver(t *testing.T) {
 
 func TestRegistrarAddresses(t *testing.T) {
 	for _, bad := range []string{"", "host", ":9876", "host:0", "host:x", "host:70000"} {
-		if _, err := (Factory{}).NewRegistrar(settings(t, clock.Real(), nil), bad); err == nil {
+		if _, err := (Factory{}).NewRegistrar(settings(t, clock.Real(), nil), bad, nil); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
 	}

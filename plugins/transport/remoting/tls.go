@@ -51,6 +51,8 @@ type TLSConfig struct {
 	ClientCA string `yaml:"client_ca"`
 	// ClientAuth says whether clients have to show a certificate: none, optional (one that is shown has to be good), or require. Default none.
 	ClientAuth string `yaml:"client_auth"`
+	// Client is encryption of the connections that the broker makes: to the name servers in cluster.nameservers.
+	Client TLSClientConfig `yaml:"client"`
 }
 
 func (c *TLSConfig) validate() (errs []error) {
@@ -77,7 +79,7 @@ func (c *TLSConfig) validate() (errs []error) {
 	if (c.Cert == "") != (c.Key == "") {
 		errs = append(errs, plugin.Invalid("tls.cert", "cert and key belong together: set both, or neither for a certificate that nobody has signed"))
 	}
-	return errs
+	return append(errs, c.Client.validate()...)
 }
 
 const (
