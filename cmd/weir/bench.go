@@ -219,7 +219,7 @@ func (f *benchFlags) produce(ctx context.Context, cl *client.Client) (*bench.Pro
 	if err != nil {
 		return nil, err
 	}
-	p := &bench.Produce{Topic: f.topic, Group: "weir_bench_producer", Connections: f.connections, InFlight: f.inFlight, Rate: f.rate,
+	p := &bench.Produce{Client: cl, Topic: f.topic, Group: "weir_bench_producer", Connections: f.connections, InFlight: f.inFlight, Rate: f.rate,
 		Size: int(size), Batch: f.batch, Tag: f.tag, OtherTag: f.other, Share: share, Properties: properties, OneWay: f.oneWay, Binary: f.binary,
 		NoUniqueKey: f.noUniqueKey, DelayLevel: f.delay, Transactions: f.transaction, Warmup: f.warmup, Duration: f.duration, Count: f.count, PID: f.pid}
 	for _, q := range route.Write {
@@ -271,7 +271,7 @@ func (f *benchFlags) consume(ctx context.Context, cl *client.Client, drain bool)
 	if err != nil {
 		return nil, err
 	}
-	k := &bench.Consume{Topic: f.topic, Group: f.group, Connections: f.connections, Batch: f.pullBatch, Filter: f.filter,
+	k := &bench.Consume{Client: cl, Topic: f.topic, Group: f.group, Connections: f.connections, Batch: f.pullBatch, Filter: f.filter,
 		FilterType: f.filterType, Rounds: f.rounds, Binary: f.binary, Duration: f.duration, Count: f.count, PID: f.pid}
 	if err := f.makeGroup(ctx, cl, route); err != nil {
 		return nil, err

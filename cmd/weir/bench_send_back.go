@@ -55,7 +55,7 @@ func (f *benchFlags) sendBack(ctx context.Context, cl *client.Client) (*bench.Pr
 	if err := f.makeGroup(ctx, cl, route); err != nil {
 		return nil, err
 	}
-	p := &bench.Produce{Topic: f.topic, Group: f.group, Connections: f.connections, InFlight: f.inFlight, DelayLevel: f.delay, Binary: f.binary,
+	p := &bench.Produce{Client: cl, Topic: f.topic, Group: f.group, Connections: f.connections, InFlight: f.inFlight, DelayLevel: f.delay, Binary: f.binary,
 		Warmup: f.warmup, Duration: f.duration, Count: f.count, PID: f.pid}
 	for _, q := range route.Read {
 		least, err := cl.MinOffset(ctx, q)

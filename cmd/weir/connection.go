@@ -21,6 +21,8 @@ const defaultNameServer = "127.0.0.1:9876"
 type connection struct {
 	nameServers string
 	timeout     time.Duration
+	tls         tlsFlags
+	encrypted   bool // what the flags came to
 }
 
 // clientCommand gives a command, and those below it, the flags of working with a cluster.
@@ -36,6 +38,7 @@ func (a *app) clientFlags(c *cobra.Command) {
 	f.StringVarP(&a.connect.nameServers, "nameserver", "n", "",
 		"name servers as `HOST:PORT`, several with commas (default $WEIR_NAMESERVER_ADDRS, $NAMESRV_ADDR, else "+defaultNameServer+")")
 	f.DurationVar(&a.connect.timeout, "timeout", 5*time.Second, "how long to wait for each answer")
+	a.connect.tls.flags(f)
 }
 
 // addrs lists the name servers to ask.
@@ -72,7 +75,12 @@ func (a *app) client() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.New(client.Options{NameServers: addrs, Timeout: a.connect.timeout}), nil
+	secure, err := a.tlsConfig()
+	if err != nil {
+		return nil, err
+	}
+	a.connect.encrypted = secure != nil
+	return client.New(client.Options{NameServers: addrs, Timeout: a.connect.timeout, TLS: secure}), nil
 }
 
 // with runs f with a client, bounded by the timeout for each answer and a little for what f does.
@@ -87,6 +95,9 @@ func (a *app) with(ctx context.Context, f func(context.Context, *client.Client) 
 
 // explain turns what the protocol says into what a person can act on.
 func (a *app) explain(err error) error {
+	if said := explainTLS(err, a.connect.encrypted); said != nil {
+		return said
+	}
 	var gone *client.UnreachableError
 	if errors.As(err, &gone) {
 		return &reason{err: err, code: exitUnreachable, text: fmt.Sprintf(

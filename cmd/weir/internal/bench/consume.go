@@ -19,6 +19,7 @@ import (
 
 // Consume says what to read. One pull is in flight for each queue, as RocketMQ's consumers do it.
 type Consume struct {
+	Client       *client.Client // makes the connections
 	Topic, Group string
 	Queues       []Position
 	Connections  int
@@ -114,7 +115,7 @@ func (c *Consume) lanes(ctx context.Context, ph *phases) ([]*consumer, error) {
 	for _, q := range c.Queues {
 		if byAddr[q.Addr] == nil {
 			for range c.Connections {
-				conn, err := client.Dial(ctx, q.Addr, client.ConnOptions{Window: max(len(c.Queues), 16)})
+				conn, err := c.Client.Dial(ctx, q.Addr, client.ConnOptions{Window: max(len(c.Queues), 16)})
 				if err != nil {
 					return nil, err
 				}

@@ -18,6 +18,7 @@ const requestTimeout = 10 * time.Second
 
 // Produce says what to send and how fast.
 type Produce struct {
+	Client       *client.Client // makes the connections
 	Topic, Group string
 	Queues       []Queue
 	Connections  int
@@ -207,7 +208,7 @@ func (p *Produce) lanes(ctx context.Context, ph *phases) ([]*producer, error) {
 			return lanes, err
 		}
 		var err error
-		if l.conn, err = client.Dial(ctx, addr, client.ConnOptions{Window: window}); err != nil {
+		if l.conn, err = p.Client.Dial(ctx, addr, client.ConnOptions{Window: window}); err != nil {
 			closeAll(lanes)
 			return nil, err
 		}
