@@ -106,7 +106,7 @@ var homes = map[string][]string{
 // supports are packages for tests. Code that runs in production doesn't import them.
 var supports = []string{"testing", module + "core/internal/scenariotest", module + "core/store/storetest", module + "core/plugin/plugintest", module + "core/filter/filtertest",
 	module + "core/auth/authtest", module + "core/transport/transporttest", module + "core/internal/vfs/errorfs",
-	module + "sdk/brokertest", module + "plugins/filter/sql92/sql92test", module + "plugins/filter/wasm/wasmtest",
+	module + "sdk/brokertest", module + "sdk/wire/sealed/sealedtest", module + "plugins/filter/sql92/sql92test", module + "plugins/filter/wasm/wasmtest",
 	module + "plugins/internal/wasmgen"}
 
 // pkg is a package of this module as `go list` describes it, without its tests.

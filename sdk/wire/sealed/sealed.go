@@ -70,12 +70,10 @@ func (c *Conn) Read(p []byte) (int, error) {
 		return n, err
 	}
 	c.nowait = true
-	for n < len(p) {
-		more, err := c.tls.Read(p[n:])
+	for ended := error(nil); n < len(p) && ended == nil; {
+		var more int
+		more, ended = c.tls.Read(p[n:]) // ends with errLater, or with what the next Read says again
 		n += more
-		if err != nil {
-			break // errLater, or what the next Read says again
-		}
 	}
 	c.nowait = false
 	return n, nil

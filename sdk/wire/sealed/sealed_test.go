@@ -3,14 +3,9 @@ package sealed
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
-	"math/big"
 	mathrand "math/rand/v2"
 	"net"
 	"os"
@@ -18,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/weirmq/weir/sdk/wire/sealed/sealedtest"
 )
 
 // counted counts the calls that would be system calls.
@@ -28,27 +25,6 @@ type counted struct {
 
 func (c *counted) Read(p []byte) (int, error)  { c.reads.Add(1); return c.Conn.Read(p) }
 func (c *counted) Write(p []byte) (int, error) { c.writes.Add(1); return c.Conn.Write(p) }
-
-func configs(tb testing.TB) (client, server *tls.Config) {
-	tb.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"test"}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	pool := x509.NewCertPool()
-	pool.AddCert(cert)
-	return &tls.Config{RootCAs: pool, ServerName: "test", MinVersion: tls.VersionTLS12},
-		&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}
-}
 
 // pair makes both ends of a connection.
 func pair(tb testing.TB, version uint16) (client, server *Conn, below *counted) {
@@ -67,8 +43,13 @@ func pair(tb testing.TB, version uint16) (client, server *Conn, below *counted) 
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { dialled.Close(); accepted.Close() })
-	cc, sc := configs(tb)
-	sc.MaxVersion = version
+	ours := sealedtest.New(tb, "ours")
+	cert, err := tls.LoadX509KeyPair(ours.Sign(tb, "server", "127.0.0.1"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	cc := &tls.Config{RootCAs: ours.Pool, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12}
+	sc := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, MaxVersion: version}
 	below = &counted{Conn: accepted}
 	done := make(chan error, 1)
 	go func() {

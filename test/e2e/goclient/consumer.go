@@ -37,6 +37,7 @@ func (o *order) consumerOptions() []consumer.Option {
 		consumer.WithConsumeFromWhere(where),
 		consumer.WithConsumerOrder(o.Orderly),
 		consumer.WithConsumeMessageBatchMaxSize(1),
+		consumer.WithTls(*useTLS),
 		consumer.WithSuspendCurrentQueueTimeMillis(100 * time.Millisecond),
 	}
 	if o.Broadcast {

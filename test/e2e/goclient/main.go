@@ -10,6 +10,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -62,7 +63,11 @@ type agent struct {
 	clients map[string]any
 }
 
+// useTLS has all clients connect with TLS.
+var useTLS = flag.Bool("tls", false, "connect with TLS")
+
 func main() {
+	flag.Parse()
 	a := &agent{clients: make(map[string]any)}
 	a.emit(answer{"event": "ready"})
 	in := bufio.NewReaderSize(os.Stdin, 1<<16)

@@ -29,6 +29,7 @@ func (a *agent) startProducer(o order) error {
 		producer.WithInstanceName(o.Name),
 		producer.WithSendMsgTimeout(15*time.Second),
 		producer.WithRetry(2),
+		producer.WithTls(*useTLS),
 		producer.WithQueueSelector(chosen{next: producer.NewRoundRobinQueueSelector()}),
 	)
 	if err != nil {

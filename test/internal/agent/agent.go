@@ -37,7 +37,7 @@ type Agent struct {
 	consumers map[string]*Consumer
 }
 
-// Start runs an agent that ends with the test. Its name names its directory and log. Flags are for the JVM, if it is one.
+// Start runs an agent that ends with the test. Its name names its directory and log. Flags are for the JVM, if it is one; TLS is for all.
 func Start(t testing.TB, kind Kind, name string, jvm ...string) *Agent {
 	t.Helper()
 	return start(t, kind, name, func(t testing.TB, home string, lines func([]byte) bool) (*proc.Process, error) {

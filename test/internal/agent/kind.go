@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -39,6 +40,9 @@ func (k Kind) Need(t testing.TB) {
 // BinaryHeaders makes a Java client write its headers in RocketMQ's binary encoding in place of JSON.
 const BinaryHeaders = "-Drocketmq.serialize.type=ROCKETMQ"
 
+// TLS makes a client connect with TLS, to name servers and brokers alike. It is a flag of Java's; the Go client is told by one of its own.
+const TLS = "-Dtls.enable=true"
+
 func (k Kind) launch(t testing.TB, home string, lines func([]byte) bool, jvm ...string) (*proc.Process, error) {
 	switch k {
 	case Go:
@@ -49,8 +53,12 @@ func (k Kind) launch(t testing.TB, home string, lines func([]byte) bool, jvm ...
 		if err := os.MkdirAll(home, 0o755); err != nil {
 			return nil, err
 		}
+		var args []string
+		if slices.Contains(jvm, TLS) {
+			args = append(args, "-tls")
+		}
 		return proc.Start(proc.Spec{
-			Path: binary, Dir: home, Log: filepath.Join(home, "agent.out"), OnLine: lines,
+			Path: binary, Args: args, Dir: home, Log: filepath.Join(home, "agent.out"), OnLine: lines,
 			Env: []string{"HOME=" + home, "ROCKETMQ_GO_LOG_LEVEL=warn"}, // broadcast offsets are kept under HOME
 		})
 	case Java4:

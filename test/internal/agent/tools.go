@@ -13,11 +13,11 @@ type Tools struct {
 	nameServer string
 }
 
-// StartTools runs one that ends with the test.
-func StartTools(t testing.TB, nameServer string) *Tools {
+// StartTools runs one that ends with the test, with more flags for its JVM.
+func StartTools(t testing.TB, nameServer string, jvm ...string) *Tools {
 	t.Helper()
 	launch := func(t testing.TB, home string, lines func([]byte) bool) (*proc.Process, error) {
-		return launchJava(t, javamq.Server4, "Tools", home, lines)
+		return launchJava(t, javamq.Server4, "Tools", home, lines, jvm...)
 	}
 	a := start(t, "mqadmin", "mqadmin", launch)
 	return &Tools{agent: a, nameServer: nameServer}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/weirmq/weir/test/internal/javamq"
@@ -40,7 +41,7 @@ func (j *java) start(ctx context.Context) error {
 	o := j.broker.options
 	if o.NameServer == "" && j.names == nil {
 		names, err := javamq.NameServer{
-			Jars: j.jars, Home: filepath.Join(o.Home, "namesrv"), Port: j.broker.port - 3, JVM: javamq.QuickStart,
+			Jars: j.jars, Home: filepath.Join(o.Home, "namesrv"), Port: j.broker.port - 3, JVM: j.flags(),
 		}.Start(ctx)
 		if err != nil {
 			return err
@@ -49,7 +50,7 @@ func (j *java) start(ctx context.Context) error {
 	}
 	p, err := javamq.Broker{
 		Jars: j.jars, Home: o.Home, Store: o.DataDir, Name: o.Name, Cluster: o.Cluster,
-		Port: j.broker.port, NameServer: j.broker.NameServer(), JVM: javamq.QuickStart,
+		Port: j.broker.port, NameServer: j.broker.NameServer(), JVM: j.flags(),
 		Properties: j.properties(),
 	}.Start(ctx)
 	if err != nil {
@@ -58,6 +59,8 @@ func (j *java) start(ctx context.Context) error {
 	j.p = p
 	return nil
 }
+
+func (j *java) flags() []string { return slices.Concat(javamq.QuickStart, j.broker.options.JavaFlags) }
 
 // delayLevels has retries due as early as a level may be.
 const delayLevels = "1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s"

@@ -62,6 +62,9 @@ type Options struct {
 	// JavaProperties are lines of broker.conf which win over the ones that follow from the rest. weir has none of them.
 	JavaProperties map[string]string
 
+	// JavaFlags are more flags for the JVMs of Java's broker and its name server.
+	JavaFlags []string
+
 	// WeirSettings are variables of weir's environment without their prefix, QUEUES__VERDICTS__ENABLED for example. Java has
 	// none of them.
 	WeirSettings map[string]string
