@@ -2,6 +2,7 @@ package remoting
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"sync"
@@ -13,7 +14,13 @@ import (
 	"github.com/weirmq/weir/sdk/wire"
 )
 
-func TestConformance(t *testing.T) {
+func TestConformance(t *testing.T) { conform(t, func(nc net.Conn) net.Conn { return nc }) }
+
+func TestConformanceWithTLS(t *testing.T) {
+	conform(t, func(nc net.Conn) net.Conn { return tls.Client(nc, &tls.Config{InsecureSkipVerify: true}) }) //nolint:gosec // nobody has signed it
+}
+
+func conform(t *testing.T, over func(net.Conn) net.Conn) {
 	transporttest.Run(t, transporttest.Suite{
 		Factory: Factory{},
 		Config: func() any {
@@ -26,7 +33,7 @@ func TestConformance(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := &muxClient{t: t, peer: peer{tb: t, nc: nc}, waiting: map[int32]chan *answer{}}
+			m := &muxClient{t: t, peer: peer{tb: t, nc: over(nc)}, waiting: map[int32]chan *answer{}}
 			go m.run()
 			return m
 		},
