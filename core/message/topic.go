@@ -5,6 +5,7 @@ import "strings"
 // Topics with a meaning of their own (TopicValidator of 4.9.7).
 const (
 	TopicAutoCreate       = "TBW102"                      // whose route and permission stand for topics yet to be made
+	TopicAutoCreateOld    = "AUTO_CREATE_TOPIC_KEY"       // what clients of 4.3 call TopicAutoCreate
 	TopicSchedule         = "SCHEDULE_TOPIC_XXXX"         // delayed messages, a queue for each level
 	TopicBenchmark        = "BenchmarkTest"               //
 	TopicTransHalf        = "RMQ_SYS_TRANS_HALF_TOPIC"    // half messages

@@ -154,6 +154,20 @@ func wantError(t *testing.T, err error, code message.Code, remark string) {
 	}
 }
 
+// TestRouteOfTheOldTemplate: clients of 4.3 ask for TBW102 by another name, which is no topic for anybody else.
+func TestRouteOfTheOldTemplate(t *testing.T) {
+	f := newFixture(t, nil)
+	f.wantRoute("AUTO_CREATE_TOPIC_KEY", "")
+	f.register(newSession("a"), master("a", "a:1", 1, "TBW102"))
+	f.wantRoute("AUTO_CREATE_TOPIC_KEY", "a(6)@0=a:1")
+	list, err := f.TopicList(context.Background(), caller(nil), transport.TopicQuery{Kind: transport.AllTopics})
+	if err != nil || len(list.Topics) != 1 {
+		t.Errorf("topics %v, %v, want TBW102 alone", list.Topics, err)
+	}
+	f.register(newSession("b"), master("b", "b:1", 1, "AUTO_CREATE_TOPIC_KEY"))
+	f.wantRoute("AUTO_CREATE_TOPIC_KEY", "b(6)@0=b:1") // a broker that has it goes before
+}
+
 func TestTopicsComeFromMastersAndStay(t *testing.T) {
 	f := newFixture(t, nil)
 	a := newSession("a")

@@ -26,10 +26,14 @@ func (s *Server) Route(ctx context.Context, c *transport.Caller, topic string) (
 	return r, nil
 }
 
+// route finds a topic. Clients of 4.3 ask for the template of topics yet to be made by another name, which no broker registers.
 func (s *Server) route(topic string) (r transport.Route, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	r.Queues = s.topics[topic]
+	if len(r.Queues) == 0 && topic == message.TopicAutoCreateOld {
+		r.Queues = s.topics[message.TopicAutoCreate]
+	}
 	if len(r.Queues) == 0 {
 		return r, false
 	}

@@ -13,6 +13,7 @@ import (
 // the new topic gets its permission without that bit, its filter type, and min(defaultQueueNums, the template's write
 // queues) read and write queues, which may be 0. Otherwise a retry topic is created with one queue, and every other
 // topic is refused with TopicNotExist. unit is the producer's unit mode. Without topics.auto_create there is no TBW102.
+// Producers of 4.3 call it AUTO_CREATE_TOPIC_KEY.
 //
 // A known topic costs a look-up and no allocation. created is true for the caller whose call created it.
 func (t *Topics) EnsureForSend(name, template []byte, defaultQueueNums int32, unit bool) (c *transport.TopicConfig, created bool, err error) {
@@ -44,6 +45,9 @@ func (t *Topics) createForSend(name, template string, queues int32, unit bool) (
 // derive makes the topic that a send creates.
 func (t *Topics) derive(values map[string]*transport.TopicConfig, name, template string, queues, sysFlag int32) (*transport.TopicConfig, error) {
 	from, ok := values[template]
+	if !ok && template == message.TopicAutoCreateOld {
+		from, ok = values[message.TopicAutoCreate]
+	}
 	if ok && message.Perm(from.Perm).CanInherit() {
 		c := plain(name, max(0, min(queues, from.WriteQueues)), from.Perm&^int32(message.PermInherit))
 		c.FilterType, c.SysFlag = from.FilterType, sysFlag
@@ -63,7 +67,7 @@ func (t *Topics) refuseSend(name, template string, templateExists bool) error {
 	switch {
 	case template == "":
 		why = "the producer names no topic to create it after"
-	case template == message.TopicAutoCreate && !t.cfg.AutoCreate:
+	case (template == message.TopicAutoCreate || template == message.TopicAutoCreateOld) && !t.cfg.AutoCreate:
 		why = "topics.auto_create is off"
 	case !templateExists:
 		why = fmt.Sprintf("the topic %q, after which it was to be created, doesn't either", template)

@@ -60,6 +60,9 @@ func TestEnsureForSend(t *testing.T) {
 		wantCode   message.Code
 	}{
 		{name: "producer asks for less", topic: "T", template: "TBW102", queues: 4, want: topicOf("T", 4, 6)},
+		{name: "producer of 4.3", topic: "T", template: "AUTO_CREATE_TOPIC_KEY", queues: 4, want: topicOf("T", 4, 6)},
+		{name: "producer of 4.3, off", off: true, topic: "T", template: "AUTO_CREATE_TOPIC_KEY", queues: 4, wantCode: 17,
+			wantRemark: `topic "T" does not exist and topics.auto_create is off; create it with: weir topic create T`},
 		{name: "producer asks for more", topic: "T", template: "TBW102", queues: 100, want: topicOf("T", 8, 6)},
 		{name: "negative queues become none", topic: "T", template: "TBW102", queues: -1, want: topicOf("T", 0, 6)},
 		{name: "template of the cluster", topic: "T", template: "DefaultCluster", queues: 100, want: topicOf("T", 16, 6)},
