@@ -49,13 +49,17 @@ func (o *order) consumerOptions() []consumer.Option {
 	return options
 }
 
-// verdict counts how often each message has failed already: its property "fail" says how many deliveries do.
+// verdict counts how often each message has failed already: its property "fail" says how many deliveries do, "take" how many
+// milliseconds each takes.
 type verdict struct {
 	mu       sync.Mutex
 	failures map[string]int
 }
 
 func (v *verdict) take(m *primitive.MessageExt) bool {
+	if ms, err := strconv.Atoi(m.GetProperty("take")); err == nil {
+		<-time.After(time.Duration(ms) * time.Millisecond)
+	}
 	limit, err := strconv.Atoi(m.GetProperty("fail"))
 	if err != nil {
 		return true
@@ -120,7 +124,7 @@ func (p pusher) Shutdown() error {
 
 func (a *agent) report(consumer string, m *primitive.MessageExt) {
 	e := event(m)
-	e["event"], e["consumer"] = "message", consumer
+	e["event"], e["consumer"], e["at"] = "message", consumer, time.Now().UnixMicro()
 	a.emit(e)
 }
 
@@ -138,7 +142,11 @@ func (p *poller) Shutdown() error {
 }
 
 func (a *agent) startPoll(o order) error {
-	c, err := newPullConsumer(o)
+	newConsumer := newPullConsumer
+	if o.Queues != nil {
+		newConsumer = newAssignedConsumer
+	}
+	c, err := newConsumer(o)
 	if err != nil {
 		return err
 	}
@@ -170,6 +178,32 @@ func newPullConsumer(o order) (rocketmq.PullConsumer, error) {
 		return nil, err
 	}
 	return c, c.Start()
+}
+
+// newAssignedConsumer polls queues of its choice, past its group.
+func newAssignedConsumer(o order) (rocketmq.PullConsumer, error) {
+	c, err := rocketmq.NewPullConsumer(o.consumerOptions()...)
+	if err != nil {
+		return nil, err
+	}
+	queues := make([]*primitive.MessageQueue, len(o.Queues))
+	for i, id := range o.Queues {
+		queues[i] = &primitive.MessageQueue{Topic: o.Topic, BrokerName: o.Broker, QueueId: id}
+	}
+	if err := c.Assign(o.Topic, queues); err != nil {
+		return nil, err
+	}
+	return c, c.Start()
+}
+
+// seek has a poller go on from another offset, with its next pull.
+func (a *agent) seek(o order) error {
+	p, ok := a.client(o.Name).(*poller)
+	if !ok || o.Queue == nil {
+		return fmt.Errorf("no poller named %q, or no queue", o.Name)
+	}
+	p.c.SeekOffset(&primitive.MessageQueue{Topic: o.Topic, BrokerName: o.Broker, QueueId: *o.Queue}, o.Offset)
+	return nil
 }
 
 func (a *agent) startPuller(o order) error {

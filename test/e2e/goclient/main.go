@@ -32,6 +32,8 @@ type order struct {
 	Broker     string    `json:"broker"`
 	Queue      *int      `json:"queue"`
 	Messages   []message `json:"messages"`
+	Queues     []int     `json:"queues"` // to be assigned
+	Body       string    `json:"body"`
 
 	SQL          bool   `json:"sql"`
 	Orderly      bool   `json:"orderly"`
@@ -42,6 +44,8 @@ type order struct {
 	Offset int64 `json:"offset"`
 	Max    int   `json:"max"`
 	Time   int64 `json:"time"`
+
+	Timeout int `json:"timeout"` // ms
 }
 
 // message is one to send.
@@ -50,6 +54,7 @@ type message struct {
 	Tags       string            `json:"tags"`
 	Keys       string            `json:"keys"`
 	Flag       int32             `json:"flag"`
+	Delay      int               `json:"delay"`
 	Properties map[string]string `json:"properties"`
 }
 
@@ -111,6 +116,8 @@ func (a *agent) run(o order) (answer, error) {
 		return nil, a.startPush(o)
 	case "poll":
 		return nil, a.startPoll(o)
+	case "seek":
+		return nil, a.seek(o)
 	case "subscribe":
 		return nil, a.subscribe(o)
 	case "puller":
@@ -119,6 +126,16 @@ func (a *agent) run(o order) (answer, error) {
 		return a.pull(o)
 	case "queues":
 		return a.queues(o)
+	case "transactions":
+		return nil, a.startTransactions(o)
+	case "transact":
+		return a.transact(o)
+	case "requester":
+		return nil, a.startRequester(o)
+	case "request":
+		return a.request(o)
+	case "replier":
+		return nil, a.startReplier(o)
 	case "stop":
 		return nil, a.stop(o)
 	default:

@@ -103,6 +103,9 @@ func (m *message) build(o order) *primitive.Message {
 	if m.Keys != "" {
 		b.WithKeys(strings.Fields(m.Keys))
 	}
+	if m.Delay != 0 {
+		b.WithDelayTimeLevel(m.Delay)
+	}
 	for name, value := range m.Properties {
 		b.WithProperty(name, value)
 	}

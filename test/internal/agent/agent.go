@@ -11,9 +11,12 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -28,6 +31,7 @@ const orderTime = 90 * time.Second
 // Agent is a running process of clients.
 type Agent struct {
 	Kind    Kind
+	home    string // with its logs
 	process *proc.Process
 	ready   chan struct{}
 
@@ -52,11 +56,12 @@ func start(t testing.TB, kind Kind, name string, launch launcher) *Agent {
 	t.Helper()
 	a := &Agent{
 		Kind:      kind,
+		home:      filepath.Join(t.TempDir(), name),
 		ready:     make(chan struct{}),
 		waiting:   make(map[int64]chan json.RawMessage),
 		consumers: make(map[string]*Consumer),
 	}
-	process, err := launch(t, filepath.Join(t.TempDir(), name), a.line)
+	process, err := launch(t, a.home, a.line)
 	if err != nil {
 		t.Fatalf("start %s agent: %v", kind, err)
 	}
@@ -79,6 +84,24 @@ func start(t testing.TB, kind Kind, name string, launch launcher) *Agent {
 
 // Kill ends the process as kill -9 does.
 func (a *Agent) Kill() { a.process.Kill() }
+
+// Logged tells whether the client's own log, or what it printed, has a text.
+func (a *Agent) Logged(t testing.TB, text string) bool {
+	t.Helper()
+	found := false
+	err := filepath.WalkDir(a.home, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		log, err := os.ReadFile(path)
+		found = found || bytes.Contains(log, []byte(text))
+		return err
+	})
+	if err != nil {
+		t.Fatalf("read the logs of the %s agent: %v", a.Kind, err)
+	}
+	return found
+}
 
 // line takes one line of the agent's output. Only what is not of the protocol goes to the log.
 func (a *Agent) line(line []byte) (log bool) {

@@ -18,6 +18,7 @@ type Message struct {
 	Flag           int               `json:"flag"`
 	ReconsumeTimes int               `json:"reconsumeTimes"`
 	StoredAt       int64             `json:"storedAt"`
+	At             int64             `json:"at"` // when its consumer got it, in µs since 1970; one clock for all processes
 	Size           int               `json:"size"`
 	Body           string            `json:"body"`
 	Tags           string            `json:"tags"`
@@ -46,6 +47,9 @@ type ConsumerOptions struct {
 	Orderly      bool
 	Broadcast    bool
 	MaxReconsume int // the client's default if 0
+
+	Broker string // with Queues
+	Queues []int  // of Broker, for Poll: to be assigned, so that the group has no say
 }
 
 func (o ConsumerOptions) args() map[string]any {
@@ -61,10 +65,14 @@ func (o ConsumerOptions) args() map[string]any {
 	if o.MaxReconsume != 0 {
 		args["maxReconsume"] = o.MaxReconsume
 	}
+	if o.Queues != nil {
+		args["broker"], args["queues"] = o.Broker, o.Queues
+	}
 	return args
 }
 
-// Push starts a push consumer. A message with a property "fail" is consumed without success as often as that says.
+// Push starts a push consumer. A message with a property "fail" is consumed without success as often as that says, one with "take"
+// takes so many milliseconds.
 func (a *Agent) Push(t testing.TB, o ConsumerOptions) *Consumer {
 	t.Helper()
 	return a.consumer(t, "push", o)
@@ -81,12 +89,30 @@ func (a *Agent) Poll(t testing.TB, o ConsumerOptions) *Consumer {
 
 func (a *Agent) consumer(t testing.TB, op string, o ConsumerOptions) *Consumer {
 	t.Helper()
-	c := &Consumer{agent: a, name: o.Name, changed: make(chan struct{})}
-	a.mu.Lock()
-	a.consumers[o.Name] = c
-	a.mu.Unlock()
+	c := a.record(o.Name)
 	a.must(t, op, o.args(), nil)
 	return c
+}
+
+// record keeps what the agent reports under a name.
+func (a *Agent) record(name string) *Consumer {
+	c := &Consumer{agent: a, name: name, changed: make(chan struct{})}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.consumers[name] = c
+	return c
+}
+
+// Seek has an assigned poller go on from an offset.
+func (c *Consumer) Seek(t testing.TB, o ConsumerOptions, queue int, offset int64) {
+	t.Helper()
+	c.agent.must(t, "seek", map[string]any{"name": c.name, "topic": o.Topic, "broker": o.Broker, "queue": queue, "offset": offset}, nil)
+}
+
+// SeekToBegin is Seek to the queue's first message, in the client's own words. Java only.
+func (c *Consumer) SeekToBegin(t testing.TB, o ConsumerOptions, queue int) {
+	t.Helper()
+	c.agent.must(t, "seek", map[string]any{"name": c.name, "topic": o.Topic, "broker": o.Broker, "queue": queue, "begin": true}, nil)
 }
 
 // Subscribe gives a running push consumer another SQL92 expression. Java tells the broker before this returns, as a rule; the Go

@@ -21,13 +21,14 @@ type Kind string
 
 // The clients that judge weir.
 const (
-	Go    Kind = "go"
-	Java4 Kind = "java-4.9.7"
-	Java5 Kind = "java-5.5.0"
+	Go      Kind = "go"
+	Java4   Kind = "java-4.9.7"
+	Java5   Kind = "java-5.5.0"
+	JavaOld Kind = "java-4.3.0" // can't do what is in test/interop/java/src/newer
 )
 
 // IsJava tells whether the client is one of the Java clients, which can do more than the Go client.
-func (k Kind) IsJava() bool { return k == Java4 || k == Java5 }
+func (k Kind) IsJava() bool { return k != Go }
 
 // Need skips the test if the machine cannot run such a client.
 func (k Kind) Need(t testing.TB) {
@@ -62,9 +63,12 @@ func (k Kind) launch(t testing.TB, home string, lines func([]byte) bool, jvm ...
 			Env: []string{"HOME=" + home, "ROCKETMQ_GO_LOG_LEVEL=warn"}, // broadcast offsets are kept under HOME
 		})
 	case Java4:
-		return launchJava(t, javamq.Server4, "Agent", home, lines, jvm...)
+		return launchJava(t, javamq.Server4, "NewerAgent", home, lines, jvm...)
 	case Java5:
-		return launchJava(t, javamq.Client5, "Agent", home, lines, jvm...)
+		return launchJava(t, javamq.Client5, "NewerAgent", home, lines, jvm...)
+	case JavaOld:
+		// It comes with a logger of its own and without the one for which we configure the others.
+		return launchJava(t, javamq.ClientOld, "Agent", home, lines, append(jvm, "-Drocketmq.client.logUseSlf4j=false")...)
 	default:
 		return nil, fmt.Errorf("no client %q", k)
 	}

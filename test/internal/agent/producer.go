@@ -11,6 +11,7 @@ type Outgoing struct {
 	Tags       string            `json:"tags,omitempty"`
 	Keys       string            `json:"keys,omitempty"` // separated by blanks
 	Flag       int               `json:"flag,omitempty"`
+	Delay      int               `json:"delay,omitempty"` // level
 	Properties map[string]string `json:"properties,omitempty"`
 }
 
@@ -37,13 +38,17 @@ type Producer struct {
 type ProducerOptions struct {
 	Name, Group, NameServer string
 
-	VIP bool // send through the fast port; Java only
+	VIP bool // send through the fast port; Java only, and 4.3.0 does so without being told
 }
 
 // Producer starts a producer.
 func (a *Agent) Producer(t testing.TB, o ProducerOptions) *Producer {
 	t.Helper()
-	a.must(t, "producer", map[string]any{"name": o.Name, "group": o.Group, "nameServer": o.NameServer, "vip": o.VIP}, nil)
+	args := map[string]any{"name": o.Name, "group": o.Group, "nameServer": o.NameServer}
+	if a.Kind != JavaOld {
+		args["vip"] = o.VIP
+	}
+	a.must(t, "producer", args, nil)
 	return &Producer{agent: a, name: o.Name}
 }
 
@@ -90,6 +95,25 @@ func (p *Producer) Send(t testing.TB, mode Mode, topic string, place Place, mess
 		}
 	}
 	return results
+}
+
+// View reads a message of a topic by the id that its broker gave it, or by its producer's. Java only.
+func (p *Producer) View(t testing.TB, topic, msgID string) Message {
+	t.Helper()
+	var r struct {
+		Message Message `json:"message"`
+	}
+	p.agent.must(t, "view", map[string]any{"name": p.name, "topic": topic, "msgId": msgID}, &r)
+	return r.Message
+}
+
+// TryQuery finds the messages of a topic that have a key. Java only; its clients take it for an error that there is none.
+func (p *Producer) TryQuery(topic, key string) ([]Message, error) {
+	var r struct {
+		Messages []Message `json:"messages"`
+	}
+	err := p.agent.order("query", map[string]any{"name": p.name, "topic": topic, "key": key}, &r)
+	return r.Messages, err
 }
 
 // Stop shuts the producer down.

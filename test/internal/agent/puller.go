@@ -77,16 +77,6 @@ func (p *Puller) Commit(t testing.TB, queue int, offset int64) int64 {
 	return r.Committed
 }
 
-// View reads a message by the id that its broker gave it.
-func (p *Puller) View(t testing.TB, offsetMsgID string) Message {
-	t.Helper()
-	var r struct {
-		Message Message `json:"message"`
-	}
-	p.agent.must(t, "view", map[string]any{"name": p.name, "offsetMsgId": offsetMsgID}, &r)
-	return r.Message
-}
-
 // Stop shuts the puller down.
 func (p *Puller) Stop(t testing.TB) {
 	t.Helper()

@@ -2,7 +2,7 @@ package agent
 
 import "testing"
 
-// Requester asks and waits for answers. Java only.
+// Requester asks and waits for answers. 4.3.0 has none.
 type Requester struct {
 	agent *Agent
 	name  string

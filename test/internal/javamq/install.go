@@ -27,18 +27,20 @@ import (
 
 // The sets of jars, each a folder of test/interop/java.
 const (
-	Server4 = "4.9.7"        // broker, name server, mqadmin and client
-	Client5 = "client-5.5.0" // the newest client that speaks the remoting protocol
-	Filter5 = "filter-5.3.3" // the filter classes of 5.x
-	Suite4  = "4.9.7-suite"  // the integration tests of 4.9.7 and what they need
+	Server4   = "4.9.7"        // broker, name server, mqadmin and client
+	Client5   = "client-5.5.0" // the newest client that speaks the remoting protocol
+	ClientOld = "client-4.3.0" // the oldest that is promised to work
+	Filter5   = "filter-5.3.3" // the filter classes of 5.x
+	Suite4    = "4.9.7-suite"  // the integration tests of 4.9.7 and what they need
 )
 
 // programs are the folders of our sources that are compiled against each set.
 var programs = map[string][]string{
-	Server4: {"agent", "tools", "filter"},
-	Client5: {"agent"},
-	Filter5: {"filter"},
-	Suite4:  {"suite"},
+	Server4:   {"agent", "newer", "tools", "filter"},
+	Client5:   {"agent", "newer"},
+	ClientOld: {"agent"},
+	Filter5:   {"filter"},
+	Suite4:    {"suite"},
 }
 
 // The plugin is named with its version, or Maven would take whichever is newest today.

@@ -13,7 +13,9 @@ const (
 	codeUpdateGroup = 200
 	codeGroups      = 201
 	codeConnections = 203
+	codeProducers   = 204
 	codeDeleteTopic = 215
+	codeResetOffset = 222
 )
 
 // CreateTopic creates or changes a topic with as many queues to read as to write.
@@ -66,4 +68,20 @@ func (c *Conn) Subscription(ctx context.Context, group, topic string) (string, e
 		return "", fmt.Errorf("request %d: %w in %s", codeConnections, err, f.Body)
 	}
 	return body.SubscriptionTable[topic].SubString, nil
+}
+
+// ResetOffsets has the broker send a group that is connected back, or forward, to a time in milliseconds. The members do it; 10 s
+// after they were told they go on from there.
+func (c *Conn) ResetOffsets(ctx context.Context, group, topic string, at int64) error {
+	_, err := c.must(ctx, codeResetOffset, map[string]string{
+		"topic": topic, "group": group, "timestamp": strconv.FormatInt(at, 10), "isForce": "true",
+	}, nil)
+	return err
+}
+
+// HasProducer tells whether a producer of the group is connected and has sent a heartbeat. RocketMQ's answer for one that nobody knows is an
+// error like any other.
+func (c *Conn) HasProducer(ctx context.Context, group string) (bool, error) {
+	f, err := c.Call(ctx, codeProducers, map[string]string{"producerGroup": group}, nil)
+	return err == nil && f.Code == Success, err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 	"testing"
 	"time"
 
@@ -370,16 +371,41 @@ func nextMillisecond() {
 	}
 }
 
-// view reads messages by the ids that the broker gave them, those of a batch too.
+// view reads a message by the id that the broker gave it and by its producer's, and finds messages by their keys. The broker enters
+// keys into its index a little after the message is stored.
 func view(t *testing.T, w *world) {
 	const topic = "ViewTopic"
 	w.topic(t, topic, 1)
-	p := w.first.Puller(t, w.broker.Name(), w.consumer("view", topic))
-	defer p.Stop(t)
-	r := w.sender.Send(t, agent.Sync, topic, agent.Place{}, agent.Outgoing{Body: "look", Tags: "TagV", Keys: "key-v"})[0]
-	m := p.View(t, r.OffsetMsgID)
-	if m.Body != "look" || m.Tags != "TagV" || m.Keys != "key-v" || m.MsgID != r.MsgID || m.Offset != r.Offset {
-		t.Errorf("view %s: %+v", r.OffsetMsgID, m)
+	sent := w.sender.Send(t, agent.Sync, topic, agent.Place{},
+		agent.Outgoing{Body: "look", Tags: "TagV", Keys: "key-v common"}, agent.Outgoing{Body: "look again", Keys: "common"})
+	awaitQuery(t, w, topic, "key-v", "look")
+	awaitQuery(t, w, topic, "common", "look", "look again")
+	for _, id := range []string{sent[0].OffsetMsgID, sent[0].MsgID} {
+		m := w.sender.View(t, topic, id)
+		if m.Body != "look" || m.Tags != "TagV" || m.Keys != "key-v common" || m.MsgID != sent[0].MsgID || m.Offset != sent[0].Offset {
+			t.Errorf("view %s: %+v", id, m)
+		}
+	}
+	if all, err := w.sender.TryQuery(topic, "nobody's"); err == nil || !strings.Contains(err.Error(), "no message") {
+		t.Errorf("a key that no message has found %v, %v", all, err)
+	}
+}
+
+// awaitQuery asks until a key finds so many messages, which have to be these.
+func awaitQuery(t *testing.T, w *world, topic, key string, want ...string) {
+	t.Helper()
+	limit := time.Now().Add(30 * time.Second)
+	for {
+		all, err := w.sender.TryQuery(topic, key)
+		if got := receivedBodies(all); len(got) >= len(want) {
+			if !slices.Equal(got, want) {
+				t.Errorf("key %s finds %q, want %q", key, got, want)
+			}
+			return
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("key %s finds %s after 30 s, %v; want %q", key, agent.Summary(all), err, want)
+		}
 	}
 }
 

@@ -15,7 +15,8 @@ import org.apache.rocketmq.client.exception.MQClientException;
  * arguments; each line of standard output answers one of them by its id, or reports a message that a consumer got.
  * The same protocol is spoken by the agent for the Go client; test/internal/agent is the other side.
  *
- * Orders run side by side, an agent ends with its input. It compiles against the clients of 4.9.7 and of 5.x.
+ * Orders run side by side, an agent ends with its input. This folder compiles against all clients from 4.3.0 on; what came later
+ * is in ../newer, whose NewerAgent is started with those that have it.
  */
 public final class Agent {
     /** Does one order; the map is merged into the answer. */
@@ -32,16 +33,24 @@ public final class Agent {
     static final Map<String, Client> CLIENTS = new ConcurrentHashMap<>();
 
     public static void main(String[] args) throws Exception {
-        System.setOut(System.err); // libraries that print must not mix with answers
+        run(works());
+    }
+
+    /** What every client can do. */
+    static Map<String, Work> works() {
         Map<String, Work> works = new LinkedHashMap<>();
         Producers.register(works);
+        Transactions.register(works);
         Consumers.register(works);
-        Pulls.register(works);
-        Requests.register(works);
         works.put("stop", order -> {
             CLIENTS.remove(order.text("name")).stop();
             return Map.of();
         });
+        return works;
+    }
+
+    static void run(Map<String, Work> works) throws Exception {
+        System.setOut(System.err); // libraries that print must not mix with answers
         serve(works);
         Runtime.getRuntime().halt(0); // clients that still run would answer their brokers for seconds
     }

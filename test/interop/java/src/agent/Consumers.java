@@ -1,8 +1,7 @@
-import java.util.List;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicBoolean;
-import org.apache.rocketmq.client.consumer.DefaultLitePullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.MessageSelector;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
@@ -18,7 +17,6 @@ final class Consumers {
 
     static void register(Map<String, Agent.Work> works) {
         works.put("push", Consumers::push);
-        works.put("poll", Consumers::poll);
         works.put("subscribe", order -> {
             subscribe(Agent.client(order, Pushing.class).consumer, order);
             return Map.of();
@@ -62,7 +60,7 @@ final class Consumers {
         consumer.setPersistConsumerOffsetInterval(1000);
         consumer.setPollNameServerInterval(1000);
         consumer.setHeartbeatBrokerInterval(5000);
-        consumer.setAwaitTerminationMillisWhenShutdown(10_000); // or what is just being consumed would come again
+        awaitTermination(consumer);
         consumer.setConsumeMessageBatchMaxSize(1);
         consumer.setSuspendCurrentQueueTimeMillis(100);
         subscribe(consumer, order);
@@ -84,7 +82,16 @@ final class Consumers {
         return Map.of();
     }
 
-    private static ConsumeFromWhere from(Order order) {
+    /** Lets what is just being consumed end before a shutdown, or it would come again. 4.3.0 doesn't have that. */
+    private static void awaitTermination(DefaultMQPushConsumer consumer) throws Exception {
+        try {
+            DefaultMQPushConsumer.class.getMethod("setAwaitTerminationMillisWhenShutdown", long.class).invoke(consumer, 10_000L);
+        } catch (NoSuchMethodException e) {
+            return;
+        }
+    }
+
+    static ConsumeFromWhere from(Order order) {
         return switch (order.text("from", "first")) {
             case "first" -> ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET;
             case "last" -> ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET;
@@ -93,54 +100,34 @@ final class Consumers {
         };
     }
 
-    /** Reports a message and decides: the property "fail" says how many of its deliveries fail. */
+    /** Reports a message and decides: the property "fail" says how many of its deliveries fail, "take" how many milliseconds each takes. */
     private static final class Verdict {
         private final Map<String, Integer> failures = new ConcurrentHashMap<>();
 
         boolean take(String consumer, MessageExt m) {
             event(consumer, m);
+            String take = m.getUserProperty("take");
+            if (take != null) {
+                pause(Long.parseLong(take));
+            }
             String fail = m.getUserProperty("fail");
             return fail == null || failures.merge(m.getMsgId(), 1, Integer::sum) > Integer.parseInt(fail);
         }
     }
 
-    private static void event(String consumer, MessageExt m) {
+    private static void pause(long milliseconds) {
+        try {
+            Thread.sleep(milliseconds);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // the consumer is being shut down
+        }
+    }
+
+    static void event(String consumer, MessageExt m) {
         Map<String, Object> e = Messages.write(m);
         e.put("event", "message");
         e.put("consumer", consumer);
+        e.put("at", ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()));
         Agent.emit(e);
-    }
-
-    private static Map<String, Object> poll(Order order) throws Exception {
-        DefaultLitePullConsumer consumer = new DefaultLitePullConsumer(order.text("group"));
-        consumer.setNamesrvAddr(order.text("nameServer"));
-        consumer.setInstanceName(order.text("name"));
-        consumer.setConsumeFromWhere(from(order));
-        consumer.setAutoCommit(false);
-        consumer.setPollNameServerInterval(1000);
-        consumer.setHeartbeatBrokerInterval(5000);
-        if (order.flag("sql")) {
-            consumer.subscribe(order.text("topic"), MessageSelector.bySql(order.text("expression")));
-        } else {
-            consumer.subscribe(order.text("topic"), order.text("expression", "*"));
-        }
-        consumer.start();
-        AtomicBoolean running = new AtomicBoolean(true);
-        Thread thread = new Thread(() -> {
-            while (running.get()) {
-                List<MessageExt> messages = consumer.poll(200);
-                messages.forEach(m -> event(order.text("name"), m));
-                if (!messages.isEmpty()) {
-                    consumer.commitSync();
-                }
-            }
-        });
-        thread.start();
-        Agent.keep(order, () -> {
-            running.set(false);
-            thread.join();
-            consumer.shutdown();
-        });
-        return Map.of();
     }
 }

@@ -27,6 +27,9 @@ final class Messages {
             m.setKeys(order.text("keys"));
         }
         m.setFlag((int) order.number("flag", 0));
+        if (order.has("delay")) {
+            m.setDelayTimeLevel((int) order.number("delay", 0));
+        }
         order.map("properties").forEach(m::putUserProperty);
         return m;
     }

@@ -43,6 +43,11 @@ final class Order {
     }
 
     @SuppressWarnings("unchecked")
+    List<Long> numbers(String name) {
+        return (List<Long>) fields.get(name);
+    }
+
+    @SuppressWarnings("unchecked")
     Map<String, String> map(String name) {
         return has(name) ? (Map<String, String>) fields.get(name) : Map.of();
     }

@@ -5,10 +5,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.apache.rocketmq.client.QueryResult;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.SendCallback;
 import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 
 /** Starts producers and sends with them in every way they have. */
@@ -25,6 +27,8 @@ final class Producers {
     static void register(Map<String, Agent.Work> works) {
         works.put("producer", Producers::start);
         works.put("send", Producers::send);
+        works.put("view", order -> Map.of("message", Messages.write(view(order))));
+        works.put("query", Producers::query);
     }
 
     private static Map<String, Object> start(Order order) throws Exception {
@@ -33,7 +37,9 @@ final class Producers {
         producer.setInstanceName(order.text("name"));
         producer.setSendMsgTimeout((int) order.number("timeout", 15_000));
         producer.setMaxMessageSize(64 << 20); // so that limits are the broker's
-        producer.setVipChannelEnabled(order.flag("vip"));
+        if (order.has("vip")) {
+            producer.setVipChannelEnabled(order.flag("vip"));
+        }
         producer.setPollNameServerInterval(1000);
         producer.start();
         Agent.keep(order, new Running(producer));
@@ -114,7 +120,7 @@ final class Producers {
         return List.of();
     }
 
-    private static Map<String, Object> result(SendResult r) {
+    static Map<String, Object> result(SendResult r) {
         Map<String, Object> e = new LinkedHashMap<>();
         e.put("status", r.getSendStatus().name());
         e.put("msgId", r.getMsgId());
@@ -122,5 +128,17 @@ final class Producers {
         e.put("queue", r.getMessageQueue().getQueueId());
         e.put("offset", r.getQueueOffset());
         return e;
+    }
+
+    /** Reads a message by the id that the broker gave it, or by its producer's. */
+    private static MessageExt view(Order order) throws Exception {
+        return Agent.client(order, Running.class).producer.viewMessage(order.text("topic"), order.text("msgId"));
+    }
+
+    /** Finds messages by a key. */
+    private static Map<String, Object> query(Order order) throws Exception {
+        QueryResult r = Agent.client(order, Running.class).producer
+            .queryMessage(order.text("topic"), order.text("key"), (int) order.number("max", 32), 0, Long.MAX_VALUE);
+        return Map.of("messages", r.getMessageList().stream().map(Messages::write).toList());
     }
 }

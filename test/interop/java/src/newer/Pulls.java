@@ -26,7 +26,6 @@ final class Pulls {
         works.put("queues", Pulls::queues);
         works.put("offsets", Pulls::offsets);
         works.put("commit", Pulls::commit);
-        works.put("view", order -> Map.of("message", Messages.write(view(order))));
     }
 
     private static Map<String, Object> start(Order order) throws Exception {
@@ -102,10 +101,5 @@ final class Pulls {
         MessageQueue mq = queue(order, running);
         running.consumer.getOffsetStore().updateConsumeOffsetToBroker(mq, order.number("offset", 0), false);
         return Map.of("committed", running.consumer.fetchConsumeOffset(mq, true));
-    }
-
-    private static MessageExt view(Order order) throws Exception {
-        Running running = Agent.client(order, Running.class);
-        return running.consumer.viewMessage(running.topic, order.text("offsetMsgId"));
     }
 }
