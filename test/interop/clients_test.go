@@ -1,4 +1,4 @@
-// Package interop judges weir with the real RocketMQ: its Java clients of 4.9.7 and 5.x, mqadmin, name server and broker.
+// Package interop judges weir with the real RocketMQ: its Java clients of 4.3.0, 4.9.7 and 5.x, mqadmin, name server and broker.
 package interop
 
 import (
@@ -19,4 +19,9 @@ func TestJava4Client(t *testing.T) {
 func TestJava5Client(t *testing.T) {
 	t.Parallel()
 	scenario.Run(t, agent.Java5)
+}
+
+func TestJava430Client(t *testing.T) {
+	t.Parallel()
+	scenario.RunOld(t, agent.JavaOld)
 }

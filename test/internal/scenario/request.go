@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/weirmq/weir/test/internal/agent"
 	"github.com/weirmq/weir/test/internal/raw"
@@ -19,6 +20,11 @@ func requests(t *testing.T, w *world) {
 	w.second.Replier(t, w.consumer("replier", topic))
 	r := w.first.Requester(t, agent.ProducerOptions{Name: "requester", Group: "requesters", NameServer: w.broker.NameServer()})
 	defer r.Stop(t)
+	if answer, err := r.Request(topic, "silence", 1000); err == nil || !strings.Contains(err.Error(), "timeout") {
+		t.Errorf("silence answered %q, %v", answer, err)
+	}
+	// The broker finds who asked by a heartbeat. The Go client, unlike Java's, doesn't send one before its first question.
+	w.awaitProducer(t, "requesters-producer")
 	var all sync.WaitGroup
 	for i := range askers {
 		all.Go(func() {
@@ -30,11 +36,8 @@ func requests(t *testing.T, w *world) {
 		})
 	}
 	all.Wait()
-	if answer, err := r.Request(topic, "silence", 1000); err == nil || !strings.Contains(err.Error(), "timeout") {
-		t.Errorf("silence answered %q, %v", answer, err)
-	}
-	// The answers are stored as well, as they were sent: without the broker's properties.
-	records := w.stored(t, w.broker.Cluster()+"_REPLY_TOPIC", 1)
+	// The answers are stored as well, a little after they were handed over, as they were sent: without the broker's properties.
+	records := w.awaitStored(t, w.broker.Cluster()+"_REPLY_TOPIC", 1, askers)
 	if len(records) != askers {
 		t.Fatalf("%d answers are stored", len(records))
 	}
@@ -56,4 +59,20 @@ func requests(t *testing.T, w *world) {
 		}
 		return nil
 	})
+}
+
+// awaitProducer waits until the broker knows a producer of the group.
+func (w *world) awaitProducer(t *testing.T, group string) {
+	t.Helper()
+	limit := time.Now().Add(75 * time.Second)
+	for known := false; !known; {
+		w.raw(t, func(ctx context.Context, c *raw.Conn) (err error) {
+			known, err = c.HasProducer(ctx, group)
+			return err
+		})
+		if !known && time.Now().After(limit) {
+			t.Fatalf("the broker knows no producer of %s after 75 s", group)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
 }

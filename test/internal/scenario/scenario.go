@@ -3,6 +3,7 @@
 // Run starts one broker and two processes of the client, of which the second writes binary headers if it can. The scenarios of the first part run side by side on them, each
 // with topics and groups of its own; most of their time is spent waiting for a client's timers. Then the second process
 // is killed, then the broker is restarted and killed under the living clients, and at last groups go on where they were.
+// RunOld is the part of it that a client of 4.3.0 can do in one process.
 package scenario
 
 import (
@@ -25,17 +26,26 @@ type world struct {
 	sender *agent.Producer // in the first process
 }
 
-// part is a scenario. needsJava marks what the Go client cannot do.
+// part is a scenario. needsJava marks what the Go client cannot do, old what RunOld runs as well.
 type part struct {
 	name      string
 	needsJava bool
+	old       bool
 	run       func(*testing.T, *world)
+}
+
+// options have producers of transactions asked, and verdicts saved, earlier than anybody wants.
+var options = sut.Options{
+	WeirSettings: map[string]string{
+		"QUEUES__VERDICTS__SAVE_INTERVAL": "1s", "TRANSACTIONS__TIMEOUT": "1s", "TRANSACTIONS__CHECK_INTERVAL": "1s",
+	},
+	JavaProperties: map[string]string{"transactionTimeOut": "1000", "transactionCheckInterval": "1000"},
 }
 
 // Run runs all scenarios with one kind of client.
 func Run(t *testing.T, kind agent.Kind) {
 	kind.Need(t)
-	w := &world{kind: kind, broker: sut.Start(t, sut.Options{WeirSettings: map[string]string{"QUEUES__VERDICTS__SAVE_INTERVAL": "1s"}})}
+	w := &world{kind: kind, broker: sut.Start(t, options)}
 	w.first = agent.Start(t, kind, "first")
 	w.second = agent.Start(t, kind, "second", agent.BinaryHeaders)
 	w.sender = w.first.Producer(t, agent.ProducerOptions{Name: "sender", Group: "sender-group", NameServer: w.broker.NameServer()})
@@ -44,6 +54,10 @@ func Run(t *testing.T, kind agent.Kind) {
 	pair := startPair(t, w)
 	reconnecting := startReconnecting(t, w)
 	filtered := startFilteredRestarts(t, w)
+	// These wait longer for clients' timers than the first part takes.
+	resets := startResets(t, w)
+	succession := startSuccession(t, w)
+	resets.sendBack(t, w)
 
 	t.Run("steady", func(t *testing.T) {
 		for _, p := range steady {
@@ -60,6 +74,8 @@ func Run(t *testing.T, kind agent.Kind) {
 			pair.split(t, w)
 		})
 	})
+	t.Run("offsets reset while consuming", func(t *testing.T) { resets.end(t, w) })
+	t.Run("orderly, a member joins and the other is killed", func(t *testing.T) { succession.end(t) })
 	t.Run("kill one of two", func(t *testing.T) { pair.kill(t, w) })
 	t.Run("orders flow to filters", func(t *testing.T) { filtered.begin(t, w) })
 	t.Run("restart the broker", func(t *testing.T) { reconnecting.restart(t, w) })
@@ -67,14 +83,41 @@ func Run(t *testing.T, kind agent.Kind) {
 	t.Run("every match came", func(t *testing.T) { filtered.end(t, w) })
 }
 
+// RunOld runs what a client does that is older than most of what Run asks for.
+func RunOld(t *testing.T, kind agent.Kind) {
+	kind.Need(t)
+	w := &world{kind: kind, broker: sut.Start(t, options)}
+	w.first = agent.Start(t, kind, "first")
+	w.sender = w.first.Producer(t, agent.ProducerOptions{Name: "sender", Group: "sender-group", NameServer: w.broker.NameServer()})
+	resets := startResets(t, w)
+	resets.sendBack(t, w)
+	t.Run("steady", func(t *testing.T) {
+		t.Run("new topic through the fast port", func(t *testing.T) {
+			t.Parallel()
+			newTopicThroughFastPort(t, w)
+		})
+		for _, p := range steady {
+			if p.old {
+				t.Run(p.name, func(t *testing.T) {
+					t.Parallel()
+					p.run(t, w)
+				})
+			}
+		}
+	})
+	t.Run("offsets reset while consuming", func(t *testing.T) { resets.end(t, w) })
+}
+
 var steady = []part{
 	{name: "send", run: send},
 	{name: "send with binary headers", needsJava: true, run: sendWithBinaryHeaders},
 	{name: "send to a new topic", run: sendToNewTopic},
 	{name: "send through the fast port", needsJava: true, run: sendThroughFastPort},
-	{name: "request and reply", needsJava: true, run: requests},
-	{name: "refusals", needsJava: true, run: refusals},
-	{name: "tags", run: tags},
+	{name: "request and reply", run: requests},
+	{name: "refusals", needsJava: true, old: true, run: refusals},
+	{name: "delay levels", old: true, run: delays},
+	{name: "transactions", old: true, run: transactions},
+	{name: "tags", old: true, run: tags},
 	{name: "tags of equal hash", run: collidingTags},
 	{name: "SQL92", run: sqlFilter},
 	{name: "many groups with filters", run: manyGroups},
@@ -83,12 +126,14 @@ var steady = []part{
 	{name: "away and back with another filter", needsJava: true, run: awayAndBack},
 	{name: "wrong filter", needsJava: true, run: wrongFilter},
 	{name: "orderly", run: orderly},
+	{name: "orderly dead letter", old: true, run: orderlyDeadLetter},
 	{name: "broadcast", run: broadcast},
-	{name: "retry and dead letter", run: retry},
+	{name: "retry and dead letter", old: true, run: retry},
 	{name: "poll", run: poll},
+	{name: "poll queues of one's choice", run: pollAssigned},
 	{name: "pull", run: pull},
 	{name: "offsets of a queue", needsJava: true, run: queueOffsets},
-	{name: "view by id", needsJava: true, run: view},
+	{name: "view by id and key", needsJava: true, old: true, run: view},
 	{name: "start of a new group", run: newGroup},
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weirmq/weir/test/internal/agent"
 	"github.com/weirmq/weir/test/internal/raw"
+	"github.com/weirmq/weir/test/internal/sut"
 )
 
 // send sends in all four ways and reads the queues past the client: every message is stored once, where its sender was
@@ -169,6 +170,30 @@ func sendThroughFastPort(t *testing.T, w *world) {
 	c := w.first.Push(t, w.consumer("fast-consumer", topic))
 	c.Bodies(t, bodies(messages)...)
 	p.Stop(t)
+}
+
+// newTopicThroughFastPort lets a client of 4.3.0 do what it does without being told: create the topic with its first send, through the
+// port two below. Its log says where it connected to.
+func newTopicThroughFastPort(t *testing.T, w *world) {
+	if w.broker.Kind() == sut.Java {
+		t.Skip("RocketMQ 4.9.7 does not know the topic after which clients of 4.3.0 want new ones to be made; weir does")
+	}
+	const topic = "OldTopic"
+	messages := numbered("old", 0, 20)
+	for i, r := range w.sender.Send(t, agent.Sync, topic, agent.Place{}, messages...) {
+		if r.Queue < 0 || r.Queue > 3 || r.OffsetMsgID == "" {
+			t.Errorf("message %d: %+v", i, r)
+		}
+	}
+	if !w.first.Logged(t, w.broker.FastAddr()) {
+		t.Errorf("the client never connected to %s", w.broker.FastAddr())
+	}
+	c := w.first.Push(t, w.consumer("old", topic))
+	all := c.Bodies(t, bodies(messages)...)
+	if len(all) != len(messages) || len(queuesOf(all)) != 4 {
+		t.Errorf("%d messages came of queues %v, want %d of four", len(all), queuesOf(all), len(messages))
+	}
+	c.Stop(t)
 }
 
 // refusals are what the broker has to refuse, with RocketMQ's code and a remark that a person can read.

@@ -21,24 +21,28 @@ func regions(text string, names ...string) regional {
 	return regional{text + " OR marker = 'yes'", func(region string) bool { return slices.Contains(names, region) }}
 }
 
-// stream sends orders one after the other, the first with number 0, until it is stopped. One that fails is not sent again;
+// stream sends messages one after the other, the first with number 0, until it is stopped. One that fails is not sent again;
 // it may have been stored all the same.
 type stream struct {
 	topic  string
 	queues int
-	stored atomic.Int64 // acknowledged
-	next   atomic.Int64 // number of the next order
+	number func(int) agent.Outgoing // makes the messages
+	stored atomic.Int64             // acknowledged
+	next   atomic.Int64             // number of the next order
 	halt   chan struct{}
 	done   chan struct{}
 }
 
-func (w *world) stream(topic string, queues int) *stream {
-	s := &stream{topic: topic, queues: queues, halt: make(chan struct{}), done: make(chan struct{})}
+// stream sends orders.
+func (w *world) stream(topic string, queues int) *stream { return w.streamOf(topic, queues, order) }
+
+func (w *world) streamOf(topic string, queues int, number func(int) agent.Outgoing) *stream {
+	s := &stream{topic: topic, queues: queues, number: number, halt: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		for {
 			n := int(s.next.Load())
-			results, err := w.sender.TrySend(agent.Sync, topic, w.place(n%queues), order(n))
+			results, err := w.sender.TrySend(agent.Sync, topic, w.place(n%queues), s.number(n))
 			if err == nil && results[0].OK() {
 				s.stored.Add(1)
 			}
