@@ -98,7 +98,7 @@ func TestMqadmin(t *testing.T) {
 	consumer := clients.Push(t, options)
 	consumer.Await(t, "ten messages", func(all []agent.Message) bool { return len(all) == 10 })
 	consumer.Stop(t) // commits at once what it would commit after ten seconds
-	clients.Push(t, options)
+	consumer = clients.Push(t, options)
 	awaitOutput(t, tools, "Diff Total: 0", "consumerProgress", "-g", "admin-group")
 
 	connection := tools.Run(t, "consumerConnection", "-g", "admin-group")
@@ -118,6 +118,16 @@ func TestMqadmin(t *testing.T) {
 			}
 		})
 	}
+	t.Run("resetOffsetByTime to the begin", func(t *testing.T) {
+		if out := tools.Run(t, "resetOffsetByTime", "-g", "admin-group", "-t", "AdminTopic", "-s", "0"); strings.Count(out, broker.Name()) != 2 {
+			t.Errorf("not both queues are reset: %s", out)
+		}
+		want := []string{"hello"} // sent on the way
+		for _, m := range messages {
+			want = append(want, m.Body)
+		}
+		consumer.Bodies(t, want...)
+	})
 }
 
 func awaitOutput(t *testing.T, tools *agent.Tools, want string, args ...string) {
