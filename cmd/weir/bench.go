@@ -56,7 +56,7 @@ type benchFlags struct {
 
 func (a *app) benchCommand() *cobra.Command {
 	c := group("bench", "measure what a broker can do: produce, consume or both",
-		a.benchProduceCommand(), a.benchConsumeCommand(), a.benchBothCommand(), a.benchSendBackCommand())
+		a.benchProduceCommand(), a.benchConsumeCommand(), a.benchBothCommand(), a.benchSendBackCommand(), a.benchQueryCommand())
 	c.Long = "Measure what a broker can do.\n\n" +
 		"Works with weir and with RocketMQ's broker alike. Without --rate the loop is closed: --in-flight requests are always under way.\n" +
 		"With --rate it is open: requests are due at fixed times and latency counts from then, so that a stall shows in everything it delays."

@@ -57,6 +57,12 @@ func (f *benchFlags) sendBack(ctx context.Context, cl *client.Client) (*bench.Pr
 	}
 	p := &bench.Produce{Client: cl, Topic: f.topic, Group: f.group, Connections: f.connections, InFlight: f.inFlight, DelayLevel: f.delay, Binary: f.binary,
 		Warmup: f.warmup, Duration: f.duration, Count: f.count, PID: f.pid}
+	p.Returned, err = f.stored(ctx, cl, p, route)
+	return p, err
+}
+
+// stored returns up to 32 messages of each queue, and adds the queues and the size of a message to p.
+func (f *benchFlags) stored(ctx context.Context, cl *client.Client, p *bench.Produce, route *client.Route) (list []bench.Stored, err error) {
 	for _, q := range route.Read {
 		least, err := cl.MinOffset(ctx, q)
 		if err != nil {
@@ -67,15 +73,15 @@ func (f *benchFlags) sendBack(ctx context.Context, cl *client.Client) (*bench.Pr
 			return nil, err
 		}
 		for _, m := range r.Messages {
-			p.Returned = append(p.Returned, bench.Returned{Addr: q.Addr, Topic: f.topic, Position: m.Position, ID: m.ID})
+			list = append(list, bench.Stored{Addr: q.Addr, Topic: f.topic, Position: m.Position, ID: m.ID})
 			p.Size = len(m.Body)
 		}
 		if len(r.Messages) > 0 {
 			p.Queues = append(p.Queues, bench.Queue{Addr: q.Addr, ID: q.ID})
 		}
 	}
-	if len(p.Returned) == 0 {
+	if len(list) == 0 {
 		return nil, fmt.Errorf("topic %s holds no messages; fill it with 'weir bench produce --topic %s'", f.topic, f.topic)
 	}
-	return p, nil
+	return list, nil
 }

@@ -324,6 +324,11 @@ func TestBench(t *testing.T) {
 	if m.Messages != 2000 || m.Stored != 2000 {
 		t.Errorf("one-way: %+v", m)
 	}
+	m = measured{}
+	run(&m, "query", "--topic", "t1", "--count", "500", "--in-flight", "4")
+	if m.Messages != 500 || m.Failed != 0 {
+		t.Errorf("query: %+v", m)
+	}
 	var both []measured
 	run(&both, "both", "--topic", "t5", "--count", "1000", "--sync")
 	if len(both) != 2 || both[0].Messages != 1000 || both[1].Messages != 1000 || both[1].EndToEnd == nil || both[1].EndToEnd.P50 <= 0 {

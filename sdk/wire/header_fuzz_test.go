@@ -160,3 +160,31 @@ func FuzzFrame(f *testing.F) {
 		}
 	})
 }
+
+// FuzzEndTransactionHeader reads a decision from any ext fields: what is read comes back when it is written.
+func FuzzEndTransactionHeader(f *testing.F) {
+	f.Add([]byte(`{"code":37,"extFields":{"commitLogOffset":"123","commitOrRollback":"8","fromTransactionCheck":"true","msgId":"7F","producerGroup":"g","tranStateTableOffset":"4","transactionId":"t"}}`))
+	f.Add([]byte(`{"extFields":{"commitLogOffset":"-9223372036854775808","commitOrRollback":"2147483648","producerGroup":"","tranStateTableOffset":"+1"}}`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		var h Header
+		if _, err := h.Decode(rawFrame(JSON, in, nil)); err != nil {
+			return
+		}
+		var x EndTransactionHeader
+		if err := x.Decode(&h); err != nil {
+			return
+		}
+		var written Header
+		written.Request(CodeEndTransaction, 1)
+		x.Encode(&written)
+		var again EndTransactionHeader
+		if err := again.Decode(&written); err != nil {
+			t.Fatalf("%s: %v", in, err)
+		}
+		if again.CommitLogOffset != x.CommitLogOffset || again.CommitOrRollback != x.CommitOrRollback || again.TranStateTableOffset != x.TranStateTableOffset ||
+			again.FromTransactionCheck != x.FromTransactionCheck || !bytes.Equal(again.ProducerGroup, x.ProducerGroup) || !bytes.Equal(again.MsgID, x.MsgID) ||
+			!bytes.Equal(again.TransactionID, x.TransactionID) {
+			t.Fatalf("%s: %+v comes back as %+v", in, x, again)
+		}
+	})
+}

@@ -36,6 +36,7 @@ const (
 	sendTopic  = "bench"
 	readTopic  = "bench_read"
 	retryTopic = "bench_retry"
+	queryTopic = "bench_query"
 )
 
 // What fill sends: small messages, one in a thousand with the tag that the scan looks for.
@@ -72,13 +73,16 @@ func scenarios() []scenario {
 		{Name: "retry-64", What: "give back 1 KiB for 1 s, 64 in flight", Aim: 3, Later: true,
 			Args:   strings.Fields("send-back --topic " + retryTopic + " --delay-level 1 --in-flight 64"),
 			Before: strings.Fields("produce --topic " + retryTopic + " --count 1000")},
+		{Name: "query-16", What: "look 1 KiB up by unique key, 16 in flight", Aim: 3, Own: true,
+			Args:   strings.Fields("query --topic " + queryTopic + " --in-flight 16"),
+			Before: strings.Fields("produce --topic " + queryTopic + " --count 1000")},
 	}
 	for i := range list {
 		s := &list[i]
 		s.Sync = strings.HasPrefix(s.Name, "flush")
 		s.Raw = s.Name == "flush-1"
 		s.Later = s.Later || s.Name == "delay-64"
-		s.Own = s.Later || slices.Contains(s.Args, "--transactions")
+		s.Own = s.Own || s.Later || slices.Contains(s.Args, "--transactions")
 		s.Entries = s.Name == "tag-scan"
 	}
 	return list

@@ -36,7 +36,9 @@ type Produce struct {
 	DelayLevel   int  // of the messages, 0 for none
 	Transactions bool // each message is a half message, which is committed when it is stored
 	// Returned are stored messages that Group gives back, over and over, in place of sending; DelayLevel says for how long.
-	Returned []Returned
+	Returned []Stored
+	// Queried are stored messages that are looked up by their unique keys, over and over, in place of sending.
+	Queried  []Stored
 	Warmup   time.Duration
 	Duration time.Duration
 	Count    int64 // messages; 0 for as many as Duration brings
@@ -219,8 +221,8 @@ func (p *Produce) lanes(ctx context.Context, ph *phases) ([]*producer, error) {
 
 // prepare makes the frames that a lane sends to the queues of one broker.
 func (l *producer) prepare(c *content, queues []Queue, prefix string, window int) (err error) {
-	if len(l.plan.Returned) > 0 {
-		rs, err := l.plan.returns(queues[0].Addr)
+	if len(l.plan.Returned)+len(l.plan.Queried) > 0 {
+		rs, err := l.plan.repeated(queues[0].Addr)
 		l.requests = [][]request{rs}
 		return err
 	}
