@@ -50,12 +50,13 @@ type order struct {
 
 // message is one to send.
 type message struct {
-	Body       string            `json:"body"`
-	Tags       string            `json:"tags"`
-	Keys       string            `json:"keys"`
-	Flag       int32             `json:"flag"`
-	Delay      int               `json:"delay"`
-	Properties map[string]string `json:"properties"`
+	Body        string            `json:"body"`
+	Tags        string            `json:"tags"`
+	Keys        string            `json:"keys"`
+	Flag        int32             `json:"flag"`
+	Delay       int               `json:"delay"`
+	DelayMillis int64             `json:"delayMillis"`
+	Properties  map[string]string `json:"properties"`
 }
 
 type answer map[string]any

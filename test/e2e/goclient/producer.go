@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -105,6 +106,9 @@ func (m *message) build(o order) *primitive.Message {
 	}
 	if m.Delay != 0 {
 		b.WithDelayTimeLevel(m.Delay)
+	}
+	if m.DelayMillis != 0 {
+		b.WithProperty("TIMER_DELAY_MS", strconv.FormatInt(m.DelayMillis, 10))
 	}
 	for name, value := range m.Properties {
 		b.WithProperty(name, value)

@@ -6,13 +6,15 @@ import (
 
 // Outgoing is a message to send.
 type Outgoing struct {
-	Body       string            `json:"body,omitempty"`
-	Size       int               `json:"size,omitempty"` // instead of Body: so many bytes that do not compress; Java only
-	Tags       string            `json:"tags,omitempty"`
-	Keys       string            `json:"keys,omitempty"` // separated by blanks
-	Flag       int               `json:"flag,omitempty"`
-	Delay      int               `json:"delay,omitempty"` // level
-	Properties map[string]string `json:"properties,omitempty"`
+	Body  string `json:"body,omitempty"`
+	Size  int    `json:"size,omitempty"` // instead of Body: so many bytes that do not compress; Java only
+	Tags  string `json:"tags,omitempty"`
+	Keys  string `json:"keys,omitempty"` // separated by blanks
+	Flag  int    `json:"flag,omitempty"`
+	Delay int    `json:"delay,omitempty"` // level
+	// DelayMillis delays by a time of its own; clients without a call for it set the property.
+	DelayMillis int64             `json:"delayMillis,omitempty"`
+	Properties  map[string]string `json:"properties,omitempty"`
 }
 
 // Result is what a producer learnt about a message. Either Status or Text is set.
@@ -22,6 +24,8 @@ type Result struct {
 	OffsetMsgID string `json:"offsetMsgId"`
 	Queue       int    `json:"queue"`
 	Offset      int64  `json:"offset"`
+	// RecallHandle is of a message that waits for a time of its own, if the client knows about it.
+	RecallHandle string `json:"recallHandle"`
 	Failure
 }
 
@@ -114,6 +118,15 @@ func (p *Producer) TryQuery(topic, key string) ([]Message, error) {
 	}
 	err := p.agent.order("query", map[string]any{"name": p.name, "topic": topic, "key": key}, &r)
 	return r.Messages, err
+}
+
+// Recall takes a message back that waits for a time of its own, and returns its id. Java 5 only.
+func (p *Producer) Recall(topic, handle string) (id string, err error) {
+	var r struct {
+		MsgID string `json:"msgId"`
+	}
+	err = p.agent.order("recall", map[string]any{"name": p.name, "topic": topic, "handle": handle}, &r)
+	return r.MsgID, err
 }
 
 // Stop shuts the producer down.

@@ -42,6 +42,52 @@ func delays(t *testing.T, w *world) {
 	}
 }
 
+// timers sends messages that wait for times of their own: they come when that has passed and not before, and what a producer of Java 5 recalls doesn't come.
+func timers(t *testing.T, w *world) {
+	const topic = "TimerTopic"
+	w.topic(t, topic, 2)
+	c := w.first.Push(t, w.consumer("timers", topic))
+	waits := map[string]int64{"later": 1500, "soon": 300, "far": 3_600_000, "recalled": 1600}
+	var messages []agent.Outgoing
+	for body, wait := range waits {
+		messages = append(messages, agent.Outgoing{Body: body, Tags: "TagW", Keys: "key-w", DelayMillis: wait, Properties: map[string]string{"mine": "yes"}})
+	}
+	messages = append(messages, agent.Outgoing{Body: "last", DelayMillis: 2000})
+	before := time.Now().UnixMilli()
+	results := w.sender.Send(t, agent.Sync, topic, w.place(1), messages...)
+	want := []string{"later", "soon", "last", "recalled"}
+	if w.kind == agent.Java5 {
+		want = want[:3]
+		for i, m := range messages {
+			if results[i].RecallHandle == "" {
+				t.Errorf("%s has no recall handle", m.Body)
+			}
+			if m.Body != "recalled" && m.Body != "far" {
+				continue
+			}
+			if id, err := w.sender.Recall(topic, results[i].RecallHandle); err != nil || id != results[i].MsgID {
+				t.Errorf("recall %s: %q, %v; the message is %s", m.Body, id, err, results[i].MsgID)
+			}
+		}
+	}
+	for _, m := range c.Bodies(t, want...) {
+		if m.Topic != topic || m.Queue != 1 || m.Body != "last" && (m.Tags != "TagW" || m.Keys != "key-w" || m.Properties["mine"] != "yes") {
+			t.Errorf("%s came as %+v", m.Body, m)
+		}
+		if waited := m.StoredAt - before; m.Body != "last" && waited < waits[m.Body] {
+			t.Errorf("%s became visible %d ms after it was sent, want %d or more", m.Body, waited, waits[m.Body])
+		}
+	}
+	if records := w.stored(t, topic, 2); len(records) != len(want) {
+		t.Errorf("the topic holds %d messages, want %d", len(records), len(want))
+	}
+	if w.kind == agent.Java5 {
+		if _, err := w.sender.Recall(topic, "nonsense"); err == nil {
+			t.Error("a handle that is none was taken")
+		}
+	}
+}
+
 // transactions are committed and rolled back by the producer, at once or when the broker asks for those that it left open.
 func transactions(t *testing.T, w *world) {
 	const topic = "TransactionTopic"

@@ -31,7 +31,21 @@ final class Messages {
             m.setDelayTimeLevel((int) order.number("delay", 0));
         }
         order.map("properties").forEach(m::putUserProperty);
+        if (order.has("delayMillis")) {
+            delay(m, order.number("delayMillis", 0));
+        }
         return m;
+    }
+
+    /** Delays by a time of its own, as a user does it: with the setter of 5.x, or where there is none with its property. */
+    private static void delay(Message m, long millis) {
+        try {
+            Message.class.getMethod("setDelayTimeMs", long.class).invoke(m, millis);
+        } catch (NoSuchMethodException old) {
+            m.putUserProperty("TIMER_DELAY_MS", Long.toString(millis));
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     static Map<String, Object> write(MessageExt m) {

@@ -1,3 +1,4 @@
+import java.lang.reflect.InvocationTargetException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -29,6 +30,7 @@ final class Producers {
         works.put("send", Producers::send);
         works.put("view", order -> Map.of("message", Messages.write(view(order))));
         works.put("query", Producers::query);
+        works.put("recall", Producers::recall);
     }
 
     private static Map<String, Object> start(Order order) throws Exception {
@@ -127,7 +129,25 @@ final class Producers {
         e.put("offsetMsgId", r.getOffsetMsgId());
         e.put("queue", r.getMessageQueue().getQueueId());
         e.put("offset", r.getQueueOffset());
+        try {
+            e.put("recallHandle", SendResult.class.getMethod("getRecallHandle").invoke(r));
+        } catch (NoSuchMethodException old) {
+            // before 5.3
+        } catch (ReflectiveOperationException broken) {
+            throw new IllegalStateException(broken);
+        }
         return e;
+    }
+
+    /** Takes a message back that waits for its time; of 5.3 and later. */
+    private static Map<String, Object> recall(Order order) throws Exception {
+        DefaultMQProducer producer = Agent.client(order, Running.class).producer;
+        try {
+            Object id = DefaultMQProducer.class.getMethod("recallMessage", String.class, String.class).invoke(producer, order.text("topic"), order.text("handle"));
+            return Map.of("msgId", id);
+        } catch (InvocationTargetException e) {
+            throw (Exception) e.getCause();
+        }
     }
 
     /** Reads a message by the id that the broker gave it, or by its producer's. */
