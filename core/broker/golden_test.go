@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -46,25 +44,14 @@ func openRecorded(t *testing.T, kind string, later time.Duration) (*world, []rec
 	w.fs, w.clock = vfs.OS{}, clock.NewManual(time.UnixMilli(latest).Add(later))
 	w.cfg.DataDir = filepath.Join(root, "store")
 	w.sec.Store.ReservedTime = 100 * 365 * 24 * time.Hour
-	conf, err := os.ReadFile(filepath.Join(root, "broker.conf"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(conf)) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		n, _ := strconv.Atoi(value)
-		switch key {
-		case "mappedFileSizeCommitLog":
-			w.sec.Store.SegmentSize = plugin.Size(n)
-		case "mappedFileSizeConsumeQueue":
-			w.sec.Store.ConsumeQueueEntries = n / message.EntrySize
-		case "maxHashSlotNum":
-			w.sec.Store.Index.Slots = n
-		case "maxIndexNum":
-			w.sec.Store.Index.Entries = n
-		case "messageDelayLevel":
-			w.sec.Schedule.Levels = value
-		}
+	conf, segment := storetest.ReadConf(t, filepath.Join(root, "broker.conf")), int(w.sec.Store.SegmentSize)
+	conf.Set(&segment, "mappedFileSizeCommitLog", 1)
+	w.sec.Store.SegmentSize = plugin.Size(segment)
+	conf.Set(&w.sec.Store.ConsumeQueueEntries, "mappedFileSizeConsumeQueue", message.EntrySize)
+	conf.Set(&w.sec.Store.Index.Slots, "maxHashSlotNum", 1)
+	conf.Set(&w.sec.Store.Index.Entries, "maxIndexNum", 1)
+	if levels, ok := conf["messageDelayLevel"]; ok {
+		w.sec.Schedule.Levels = levels
 	}
 	return w, manifest
 }

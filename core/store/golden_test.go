@@ -11,8 +11,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -36,27 +34,17 @@ func unpackGolden(t testing.TB, kind string) (dir string, cfg Config, levels []t
 
 func goldenConfig(t testing.TB, path string) (Config, []time.Duration) {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conf := storetest.ReadConf(t, path)
 	cfg, levels := DefaultConfig(), DefaultDelayLevels()
 	cfg.MaxMessageSize = 32 * plugin.KiB
-	for line := range strings.Lines(string(text)) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		n, _ := strconv.Atoi(value)
-		switch key {
-		case "mappedFileSizeCommitLog":
-			cfg.SegmentSize = plugin.Size(n)
-		case "mappedFileSizeConsumeQueue":
-			cfg.ConsumeQueueEntries = n / message.EntrySize
-		case "maxHashSlotNum":
-			cfg.Index.Slots = n
-		case "maxIndexNum":
-			cfg.Index.Entries = n
-		case "messageDelayLevel":
-			levels[17] = 36500 * 24 * time.Hour
-		}
+	segment := int(cfg.SegmentSize)
+	conf.Set(&segment, "mappedFileSizeCommitLog", 1)
+	cfg.SegmentSize = plugin.Size(segment)
+	conf.Set(&cfg.ConsumeQueueEntries, "mappedFileSizeConsumeQueue", message.EntrySize)
+	conf.Set(&cfg.Index.Slots, "maxHashSlotNum", 1)
+	conf.Set(&cfg.Index.Entries, "maxIndexNum", 1)
+	if _, ok := conf["messageDelayLevel"]; ok {
+		levels[17] = 36500 * 24 * time.Hour
 	}
 	return cfg, levels
 }

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -24,7 +22,9 @@ func TestFilesAsJava(t *testing.T) {
 	for _, kind := range []string{"plain", "tagged-keyed", "batch", "multi-segment", "transaction", "delayed", "retry-dlq"} {
 		t.Run(kind, func(t *testing.T) {
 			root := filepath.Join(storetest.Unpack(t, filepath.Join("..", "testdata", "stores", kind+".tar.gz")), kind)
-			l := layoutOf(t, filepath.Join(root, "broker.conf"))
+			conf, l := storetest.ReadConf(t, filepath.Join(root, "broker.conf")), Layout{}
+			conf.Set(&l.Slots, "maxHashSlotNum", 1)
+			conf.Set(&l.Entries, "maxIndexNum", 1)
 			fs := vfs.NewMem(nil)
 			manual := clock.NewManual(time.UnixMilli(1_700_000_000_000))
 			x, err := Open(Settings{FS: fs, Dir: "/", Layout: l, Clock: manual, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
@@ -69,25 +69,6 @@ func TestFilesAsJava(t *testing.T) {
 			}
 		})
 	}
-}
-
-func layoutOf(t *testing.T, path string) (l Layout) {
-	t.Helper()
-	conf, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(conf)) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		n, _ := strconv.Atoi(value)
-		switch key {
-		case "maxHashSlotNum":
-			l.Slots = n
-		case "maxIndexNum":
-			l.Entries = n
-		}
-	}
-	return l
 }
 
 // eachRecord calls f with each record of a log.

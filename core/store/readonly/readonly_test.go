@@ -2,10 +2,8 @@ package readonly_test
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/weirmq/weir/core/message"
@@ -29,20 +27,10 @@ func TestSameAsStore(t *testing.T) {
 			defer d.Close()
 			cfg := store.DefaultConfig()
 			cfg.ConsumeQueueEntries, cfg.Index.Enabled, cfg.MaxMessageSize = 1000, false, 32*plugin.KiB
-			conf, err := os.ReadFile(filepath.Join(root, "broker.conf"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for line := range strings.Lines(string(conf)) {
-				key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-				n, _ := strconv.Atoi(value)
-				switch key {
-				case "mappedFileSizeCommitLog":
-					cfg.SegmentSize = plugin.Size(n)
-				case "mappedFileSizeConsumeQueue":
-					cfg.ConsumeQueueEntries = n / message.EntrySize
-				}
-			}
+			conf, segment := storetest.ReadConf(t, filepath.Join(root, "broker.conf")), 0
+			conf.Set(&segment, "mappedFileSizeCommitLog", 1)
+			conf.Set(&cfg.ConsumeQueueEntries, "mappedFileSizeConsumeQueue", message.EntrySize)
+			cfg.SegmentSize = plugin.Size(segment)
 			type queue struct {
 				low, high message.Offset
 				raw       [][]byte

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -42,5 +44,31 @@ func Unpack(t testing.TB, archive string) (dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Conf is a broker.conf that a store was recorded with.
+type Conf map[string]string
+
+// ReadConf reads a broker.conf.
+func ReadConf(t testing.TB, path string) Conf {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Conf{}
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			c[key] = value
+		}
+	}
+	return c
+}
+
+// Set sets v to the number that the file has for a key, if it has one, divided by unit.
+func (c Conf) Set(v *int, key string, unit int) {
+	if n, err := strconv.Atoi(c[key]); err == nil {
+		*v = n / unit
 	}
 }
