@@ -8,9 +8,15 @@
 //	producer -> SCHEDULE_TOPIC_XXXX, queue level-1, REAL_TOPIC and REAL_QID noted
 //	            … due: stored again in the real topic; config/delayOffset.json says how far each level is
 //
-// timer.go and recall.go have RocketMQ 5's rules for messages with a time of their own: which property counts, what is refused, what a waiting
-// and a delivered message have in their properties, handles and tombstones of recalls. The broker doesn't use them yet: it delivers such
-// messages at once, as 4.9.7 does.
+// A message with a time of its own (TIMER_DELIVER_MS and the like) waits in RocketMQ 5's topic rmq_sys_wheel_timer, in the order in which it was stored. In
+// which order such messages come due is kept by pending, beside the queue:
+//
+//	producer -> rmq_sys_wheel_timer, TIMER_OUT_MS, REAL_TOPIC and REAL_QID noted
+//	            … looked at: its time and position go into pending.Set
+//	            … due: stored again in the real topic, unless a record of the same time recalls it
+//	            … its segment about to be deleted: stored again in rmq_sys_wheel_timer
+//
+// timer.go and recall.go have the rules, timers.go the loop, timer_work.go its steps; census.go says what waits in a store that nobody has opened.
 //
 // # What it promises
 //

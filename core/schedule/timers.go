@@ -264,11 +264,17 @@ func (t *Timers) lose(at message.Position, why string) {
 	t.set.Logger.Error("a timed message can't be delivered and is passed over", "position", int64(at), "why", why)
 }
 
+// stuckMax bounds the unreadable records that are known at a time.
+const stuckMax = 1 << 12
+
 // givesUp says whether a record has been unreadable for long enough.
 func (t *Timers) givesUp(at message.Position) bool {
 	now := t.set.Clock.Now()
 	since, ok := t.stuck[at]
 	if !ok {
+		if len(t.stuck) >= stuckMax {
+			clear(t.stuck) // they wait for another minute
+		}
 		t.stuck[at], since = now, now
 	}
 	if now.Sub(since) < unreadableWait {
