@@ -3,6 +3,7 @@ package schedule
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/weirmq/weir/core/internal/vfs"
 	"github.com/weirmq/weir/core/message"
@@ -38,14 +39,19 @@ func TakeCensus(log CensusLog, fs vfs.FS, dir string) (*Census, error) {
 		return nil, err
 	}
 	c := &Census{Topics: map[string]int64{}}
-	recalled := map[string]bool{} // topic+key, and the time
+	type timeOf struct {
+		topic, key string
+		due        int64
+	}
+	recalled := map[timeOf]bool{}
 	for _, kind := range []pending.Kind{pending.Recall, pending.Deliver} {
 		err := c.each(log, &progress, kind, func(rec message.Record, due int64, w *waiting) {
 			if kind == pending.Recall {
-				recalled[string(w.recalls)+strconv.FormatInt(due, 10)] = true
+				key := strings.TrimPrefix(string(w.recalls), string(w.topic)+"+") // before RocketMQ 5.3 it is the key alone
+				recalled[timeOf{string(w.topic), key, due}] = true
 				return
 			}
-			if recalled[string(w.topic)+"+"+string(w.uniqKey)+strconv.FormatInt(due, 10)] {
+			if recalled[timeOf{string(w.topic), string(w.uniqKey), due}] {
 				c.Recalled++
 				return
 			}

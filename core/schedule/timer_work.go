@@ -161,21 +161,23 @@ func scanWaiting(p message.Properties) (w waiting) {
 	}
 }
 
-// key is the same for a message and for what recalls it.
+// key is the same for a message and for what recalls it by topic and key.
 func (w *waiting) key() uint64 {
-	h := uint64(14695981039346656037) // FNV-1a
-	add := func(b []byte) {
-		for _, c := range b {
-			h = (h ^ uint64(c)) * 1099511628211
-		}
-	}
 	if w.recalls != nil {
-		add(w.recalls)
-		return h
+		return uint64(fnvStart.add(w.recalls))
 	}
-	add(w.topic)
-	add([]byte{'+'})
-	add(w.uniqKey)
+	return uint64(fnvStart.add(w.topic).add([]byte{'+'}).add(w.uniqKey))
+}
+
+// fnv is FNV-1a of the texts that were added. It is stored, so it must not change.
+type fnv uint64
+
+const fnvStart fnv = 14695981039346656037
+
+func (h fnv) add(b []byte) fnv {
+	for _, c := range b {
+		h = (h ^ fnv(c)) * 1099511628211
+	}
 	return h
 }
 
@@ -301,29 +303,42 @@ func (t *Timers) restore(i int, rec message.Record, now int64) {
 	w.messages, w.places = append(w.messages, m), append(w.places, i)
 }
 
-// recalled says whether one of the records that recall messages of this time means that with properties p.
+// recalled says whether one of the records that recall messages of this time means that with properties p. Before RocketMQ 5.3 such a record, which a
+// producer sends by itself, has the message's key only.
 func (w *timerWork) recalled(t *Timers, key uint64, p message.Properties) bool {
-	for _, e := range w.recalls[key] {
-		if tombstoneOf(t.set.Log, e, p) {
-			return true
+	if len(w.recalls) == 0 {
+		return false
+	}
+	m := scanWaiting(p)
+	for _, k := range [...]uint64{key, uint64(fnvStart.add(m.uniqKey))} {
+		for _, e := range w.recalls[k] {
+			if t.means(e, &m) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-func tombstoneOf(log Log, e pending.Entry, p message.Properties) bool {
+// means says whether a record recalls a message. It has to be of the message's topic: who sent it was allowed to send there, and nowhere else.
+func (t *Timers) means(e pending.Entry, m *waiting) bool {
 	var records transport.Records
 	defer records.Release()
-	if n, err := log.Lend([]message.Entry{{Position: e.Position, Size: e.Size}}, &records); n == 0 || err != nil {
+	if n, err := t.set.Log.Lend([]message.Entry{{Position: e.Position, Size: e.Size}}, &records); n == 0 || err != nil {
 		return false
 	}
 	rec := message.Record(records.Chunks[0])
 	if _, _, err := message.ViewRecord(rec); err != nil {
 		return false
 	}
-	m, r := scanWaiting(p), scanWaiting(rec.Properties())
-	topic, key, ok := bytes.Cut(r.recalls, []byte{'+'})
-	return ok && bytes.Equal(topic, m.topic) && bytes.Equal(key, m.uniqKey)
+	r := scanWaiting(rec.Properties())
+	if len(m.uniqKey) == 0 || !bytes.Equal(r.topic, m.topic) {
+		return false
+	}
+	if topic, key, ok := bytes.Cut(r.recalls, []byte{'+'}); ok && bytes.Equal(topic, m.topic) {
+		return bytes.Equal(key, m.uniqKey)
+	}
+	return bytes.Equal(r.recalls, m.uniqKey)
 }
 
 // store stores what restore has made of n entries from number from on.
