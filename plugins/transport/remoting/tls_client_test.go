@@ -2,12 +2,12 @@ package remoting
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/weirmq/weir/core/clock"
 	"github.com/weirmq/weir/core/transport"
+	"github.com/weirmq/weir/sdk/wire/sealed/sealedtest"
 )
 
 // nameServerWith starts a name server's endpoint with TLS of some kind.
@@ -29,13 +29,10 @@ func nameServerWith(t *testing.T, cfg TLSConfig) (addr string, roles *allRoles) 
 
 // TestRegistrarWithTLS registers at name servers of all kinds. What fails says what to change.
 func TestRegistrarWithTLS(t *testing.T) {
-	dir := t.TempDir()
-	ours, others := newAuthority(t, "ours"), newAuthority(t, "others")
-	cert, key := ours.write(dir, "server")
-	clientCert, clientKey := ours.write(dir, "client")
-	ca, otherCA := filepath.Join(dir, "ca.crt"), filepath.Join(dir, "other.crt")
-	ours.file(ca, "CERTIFICATE", ours.cert.Raw)
-	others.file(otherCA, "CERTIFICATE", others.cert.Raw)
+	ours, others := sealedtest.New(t, "ours"), sealedtest.New(t, "others")
+	cert, key := ours.Sign(t, "server", "127.0.0.1")
+	clientCert, clientKey := ours.Sign(t, "client", "127.0.0.1")
+	ca, otherCA := ours.File, others.File
 
 	signed := TLSConfig{Mode: tlsEnforcing, ClientAuth: clientAuthNone, Cert: cert, Key: key}
 	mutual := TLSConfig{Mode: tlsEnforcing, ClientAuth: clientAuthRequire, ClientCA: ca, Cert: cert, Key: key}

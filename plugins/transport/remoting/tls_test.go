@@ -2,19 +2,11 @@ package remoting
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"io"
-	"math/big"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -22,72 +14,8 @@ import (
 	"github.com/weirmq/weir/core/clock"
 	"github.com/weirmq/weir/core/transport"
 	"github.com/weirmq/weir/sdk/wire"
+	"github.com/weirmq/weir/sdk/wire/sealed/sealedtest"
 )
-
-// authority signs certificates in a test.
-type authority struct {
-	t    *testing.T
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	next int64
-}
-
-func newAuthority(t *testing.T, name string) *authority {
-	a := &authority{t: t}
-	der, key := a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.cert, a.key = cert, key
-	return a
-}
-
-func (a *authority) sign(c *x509.Certificate) (der []byte, key *ecdsa.PrivateKey) {
-	a.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	a.next++
-	c.SerialNumber, c.NotBefore, c.NotAfter = big.NewInt(a.next), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	parent, by := a.cert, a.key
-	if parent == nil {
-		parent, by = c, key
-	}
-	if der, err = x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, by); err != nil {
-		a.t.Fatal(err)
-	}
-	return der, key
-}
-
-// write signs a certificate for 127.0.0.1 and writes it and its key into dir.
-func (a *authority) write(dir, name string) (cert, key string) {
-	a.t.Helper()
-	der, k := a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}})
-	private, err := x509.MarshalPKCS8PrivateKey(k)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	cert, key = filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key")
-	a.file(cert, "CERTIFICATE", der)
-	a.file(key, "PRIVATE KEY", private)
-	return cert, key
-}
-
-func (a *authority) file(path, kind string, der []byte) {
-	a.t.Helper()
-	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-		a.t.Fatal(err)
-	}
-}
-
-func (a *authority) pool() *x509.CertPool {
-	p := x509.NewCertPool()
-	p.AddCert(a.cert)
-	return p
-}
 
 // secure dials e with TLS.
 func secure(t *testing.T, e *endpoint, cfg *tls.Config) *peer {
@@ -169,16 +97,13 @@ func TestTLSCarries(t *testing.T) {
 
 // TestTLSClientCertificates has clients show who they are.
 func TestTLSClientCertificates(t *testing.T) {
-	dir := t.TempDir()
-	ours, others := newAuthority(t, "ours"), newAuthority(t, "others")
-	cert, key := ours.write(dir, "server")
-	ca := filepath.Join(dir, "ca.crt")
-	ours.file(ca, "CERTIFICATE", ours.cert.Raw)
-	good, err := tls.LoadX509KeyPair(ours.write(dir, "good"))
+	ours, others := sealedtest.New(t, "ours"), sealedtest.New(t, "others")
+	cert, key := ours.Sign(t, "server", "127.0.0.1")
+	good, err := tls.LoadX509KeyPair(ours.Sign(t, "good", "127.0.0.1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	bad, err := tls.LoadX509KeyPair(others.write(dir, "bad"))
+	bad, err := tls.LoadX509KeyPair(others.Sign(t, "bad", "127.0.0.1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +114,7 @@ func TestTLSClientCertificates(t *testing.T) {
 		e := start(t, transport.Handlers{Sender: newFakeSender()}, func(cfg *Config) {
 			cfg.TLS = TLSConfig{Mode: tlsEnforcing, Cert: cert, Key: key, ClientAuth: c.auth}
 			if c.auth != "none" {
-				cfg.TLS.ClientCA = ca
+				cfg.TLS.ClientCA = ours.File
 			}
 		})
 		for _, k := range []struct {
@@ -197,7 +122,7 @@ func TestTLSClientCertificates(t *testing.T) {
 			certs []tls.Certificate
 			want  bool
 		}{{"without", nil, c.none}, {"with ours", []tls.Certificate{good}, c.good}, {"with another's", []tls.Certificate{bad}, c.bad}} {
-			cfg := &tls.Config{RootCAs: ours.pool(), ServerName: "127.0.0.1", GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			cfg := &tls.Config{RootCAs: ours.Pool, ServerName: "127.0.0.1", GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 				if len(k.certs) == 0 {
 					return &tls.Certificate{}, nil
 				}
@@ -212,9 +137,8 @@ func TestTLSClientCertificates(t *testing.T) {
 
 // TestTLSReload replaces the certificate of a running endpoint, first by one that is no good.
 func TestTLSReload(t *testing.T) {
-	dir := t.TempDir()
-	a := newAuthority(t, "ours")
-	cert, key := a.write(dir, "server")
+	a := sealedtest.New(t, "ours")
+	cert, key := a.Sign(t, "server", "127.0.0.1")
 	ck := clock.NewManual(time.Now())
 	s, err := newTLSServer(&TLSConfig{Mode: tlsPermissive, Cert: cert, Key: key, ClientAuth: clientAuthNone}, ck, settings(t, ck, nil).Logger)
 	if err != nil {
@@ -243,7 +167,7 @@ func TestTLSReload(t *testing.T) {
 	if err := os.WriteFile(cert, good, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a.write(dir, "server")
+	a.Sign(t, "server", "127.0.0.1")
 	if got := serial(); got != first {
 		t.Errorf("it was looked at too soon: %s", got)
 	}
