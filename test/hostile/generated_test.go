@@ -20,9 +20,10 @@ const generatedMessages = 4
 // generated pushes generated modules, has each judge some messages, compares with what the module says when it is called
 // without the broker, and removes it. Every second one is damaged: that may be refused, or judge anything.
 func (w *world) generated() int {
-	n, most := w.count()
+	first, n, most := w.count()
 	deadline := time.Now().Add(most)
 	var next atomic.Int64
+	next.Store(int64(first))
 	var refused, failed, tried atomic.Int64
 	var workers sync.WaitGroup
 	for k := range 2 {
@@ -30,7 +31,7 @@ func (w *world) generated() int {
 		workers.Go(func() {
 			for time.Now().Before(deadline) {
 				seed := next.Add(1) - 1
-				if seed >= int64(n) {
+				if seed >= int64(first+n) {
 					return
 				}
 				if !w.try(c, queue, fmt.Sprint("gen", k), uint64(seed), &refused, &failed) {

@@ -256,14 +256,21 @@ func (w *world) tryCase(x *wasmtest.Case, name string) {
 	}
 }
 
-// count is how many generated modules to try, and for how long: WEIR_MODULES and WEIR_MODULES_WITHIN, or 1000 and a minute.
-func (w *world) count() (n int, most time.Duration) {
-	n, most = 1000, time.Minute
-	if text := os.Getenv("WEIR_MODULES"); text != "" {
-		var err error
-		if n, err = strconv.Atoi(text); err != nil || n < 0 {
-			w.t.Fatalf("WEIR_MODULES=%s: want a number", text)
+// count is which generated modules to try, and for how long: WEIR_MODULES from number WEIR_MODULES_FROM on within WEIR_MODULES_WITHIN, or 1000 and a minute.
+func (w *world) count() (first, n int, most time.Duration) {
+	number := func(name string, usual int) int {
+		text := os.Getenv(name)
+		if text == "" {
+			return usual
 		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			w.t.Fatalf("%s=%s: want a number", name, text)
+		}
+		return n
+	}
+	most = time.Minute
+	if os.Getenv("WEIR_MODULES") != "" {
 		most = 24 * time.Hour
 	}
 	if text := os.Getenv("WEIR_MODULES_WITHIN"); text != "" {
@@ -272,5 +279,5 @@ func (w *world) count() (n int, most time.Duration) {
 			w.t.Fatalf("WEIR_MODULES_WITHIN=%s: want a time, 10m for example", text)
 		}
 	}
-	return n, most
+	return number("WEIR_MODULES_FROM", 0), number("WEIR_MODULES", 1000), most
 }
