@@ -89,10 +89,7 @@ func (c *conn) submitSends() {
 		return
 	}
 	c.batch, c.called = nil, true
-	c.out.mu.Lock()
-	c.out.sends += len(b.Sends)
-	c.out.sendBytes += b.bytes
-	c.out.mu.Unlock()
+	c.out.expect(len(b.Sends), b.bytes)
 	defer func() {
 		if p := recover(); p != nil {
 			c.logPanic(p, wire.CodeSendMessage)

@@ -71,10 +71,7 @@ func (c *conn) submitEnds() {
 		return
 	}
 	c.ends, c.called = nil, true
-	c.out.mu.Lock()
-	c.out.sends += len(b.Ends)
-	c.out.sendBytes += b.bytes
-	c.out.mu.Unlock()
+	c.out.expect(len(b.Ends), b.bytes)
 	defer func() {
 		if p := recover(); p != nil {
 			c.logPanic(p, wire.CodeEndTransaction)

@@ -39,6 +39,14 @@ func (p parked) done(token uint64, code message.Code, remark string) {
 	p.c.out.addSends(-1)
 }
 
+// expect counts requests of a batch that is handed over, and the bytes of their frames.
+func (o *output) expect(n, bytes int) {
+	o.mu.Lock()
+	o.sends += n
+	o.sendBytes += bytes
+	o.mu.Unlock()
+}
+
 // addSends counts requests that wait for the store.
 func (o *output) addSends(n int) {
 	o.mu.Lock()
